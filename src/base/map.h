@@ -1,0 +1,40 @@
+/*
+ * Read-only views of whole files.  Regular files are mapped; a pipe or a decompressed
+ * stream is spooled to an unlinked temporary file first, and that is mapped.
+ *
+ * A mapped file that shrinks would raise SIGBUS: once nd_guard_install() has run, the
+ * handler puts zero pages under the hole and marks the mapping; nd_map_intact() tells.
+ */
+#ifndef ND_BASE_MAP_H
+#define ND_BASE_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/fail.h"
+
+struct map {
+    const unsigned char *bytes; /* NULL when size is 0 */
+    uint64_t             size;
+    int                  guard; /* index into the guard table, -1: none */
+};
+
+/* Opens path (never a FIFO or a device; symbolic links are followed for typed paths). */
+enum nd_status nd_map_open(const char *path, struct map *ret_map, struct nd_error *err);
+/* Opens name relative to a directory descriptor, never through a symbolic link. */
+enum nd_status nd_map_open_at(int directory, const char *name, struct map *ret_map,
+                              struct nd_error *err);
+/* Maps an open descriptor of a regular file; the descriptor stays the caller's. */
+enum nd_status nd_map_fd(int fd, struct map *ret_map, struct nd_error *err);
+void           nd_map_close(struct map *map);
+bool           nd_map_intact(const struct map *map);
+
+/* Hints; no effect on correctness. */
+void nd_map_will_read(const struct map *map, uint64_t offset, uint64_t size);
+
+/* A temporary file that has no name; -1 with errno set on failure. */
+int nd_spool_new(void);
+/* Writes all of it; false with errno set on failure. */
+bool nd_spool_write(int fd, const void *bytes, uint64_t size);
+
+#endif

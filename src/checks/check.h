@@ -1,0 +1,45 @@
+/*
+ * A check: one question about the first diverging layer, one line of the checklist, and
+ * the causes it can name.  One file check_<word>.c each and one row of checks.def.
+ */
+#ifndef ND_CHECKS_CHECK_H
+#define ND_CHECKS_CHECK_H
+
+#include "base/arena.h"
+#include "normdiff/result.h"
+#include "tensor/view.h"
+
+/* What every check sees.  layers[i] are the views of result->layers[i]. */
+struct diagnosis_input {
+    const struct nd_result       *result; /* compared and frozen; roles not yet set */
+    const struct layer_pair_view *layers;
+    uint64_t                      max_mem; /* bytes that diagnosis may allocate */
+    unsigned                      jobs;
+};
+
+/* What the diagnosis says; normdiff.c copies it into the result. */
+struct diagnosis {
+    enum nd_role     *roles;        /* one a layer */
+    enum nd_tristate *expected;     /* one a layer */
+    struct nd_phrase *role_why;     /* one a layer; id NULL: nothing to say */
+    size_t            origin;       /* ND_NO_INDEX: none established */
+    const char       *origin_role;  /* "origin" or "gap" */
+    size_t            origin_slot;
+    double            input_drift;  /* of the first divergence; NAN: no inputs */
+    struct nd_phrase  why;
+    struct nd_finding *checklist;
+    size_t            checklist_count;
+    struct nd_cause  *causes;
+    size_t            cause_count;
+    struct nd_step   *steps;
+    size_t            step_count;
+};
+
+/*
+ * Everything allocated comes from `arena`, the result's own.  `over_bar` is the layer that
+ * first_divergence falls back to where no origin is established (ND_NO_INDEX: none).
+ */
+enum nd_status nd_diagnose(const struct diagnosis_input *input, size_t over_bar,
+                           struct arena *arena, struct diagnosis *ret, struct nd_error *err);
+
+#endif

@@ -1,0 +1,217 @@
+/*
+ * A dump in memory: files, layers, slots, extents.  Formats fill it through the nd_dump_
+ * functions; compare/ reads it.  Everything in it lives in the dump's arena.
+ */
+#ifndef ND_FORMATS_DUMP_H
+#define ND_FORMATS_DUMP_H
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/map.h"
+#include "tensor/layout.h"
+
+enum codec { CODEC_STORED, CODEC_DEFLATE };
+
+/* Where a tensor's bytes lie in one file. */
+struct extent {
+    size_t     file;
+    uint64_t   offset, size; /* as stored (compressed size for deflate) */
+    enum codec codec;
+    uint64_t   skip;     /* bytes of the decoded stream before the data (an inner header) */
+    uint64_t   raw_size; /* decoded bytes, skip included; = size when stored */
+    bool       has_crc;  /* CRC-32 of the whole decoded member is known: checked on opening */
+    uint32_t   crc;
+    uint64_t   crc_offset, crc_size; /* stored: the byte range that the CRC covers */
+};
+
+enum direction { DIRECTION_FORWARD, DIRECTION_BACKWARD };
+
+struct dump_slot {
+    const char       *name;
+    enum nd_evidence  evidence;
+    enum nd_dtype     dtype;      /* of the bytes (NONE for pure statistics without one) */
+    enum nd_dtype     real_dtype; /* NONE: same */
+    const char       *dtype_text; /* as the dump spells it, where dtype is NONE */
+    struct nd_shape   storage;    /* shape of the bytes; for statistics the tensor's */
+    struct nd_shape   logical;    /* rank 0 and !has_logical: = storage */
+    bool              has_shape, has_logical;
+    bool              strided;    /* stride[] and base apply, in elements of the extent */
+    int64_t           stride[ND_MAX_RANK];
+    uint64_t          base;
+    bool              swapped;    /* big-endian */
+    const struct layout *layout;  /* NULL: logical */
+    const char       *layout_text; /* a layout no formula is known for, or device format note */
+    uint32_t          c0;
+    struct extent     extent;     /* values */
+    struct statistics statistics; /* NAN where absent */
+    bool              has_statistics;
+    const char       *checksum;   /* as printed, with its kind: "crc32:1a2b3c4d" */
+    const char       *broken;     /* why this tensor cannot be read; NULL: it can */
+    const char       *note;       /* short id to show with the pair; NULL: none */
+    bool              undefined;  /* content has no meaning by nature */
+    const char       *device;     /* NULL: unknown */
+    atomic_uchar     *crc_state;  /* shared by all openings: set by nd_dump_add_slot */
+};
+
+struct dump_layer {
+    const char       *name, *type; /* type "" where unknown */
+    enum direction    direction;
+    int64_t           call;
+    int64_t           step, rank; /* -1: none */
+    double            time;       /* timestamp order; NAN: none */
+    bool              container, recompute;
+    int64_t           micro_step; /* -1: none */
+    const char       *parent;     /* NULL: derived from the name */
+    struct attribute *attributes;
+    size_t            attribute_count, attribute_capacity;
+    struct dump_slot *slots;
+    size_t            slot_count, slot_capacity;
+    const char       *stack;      /* lines joined by \n; NULL: none */
+};
+
+struct dump_file {
+    const char *path; /* for messages: the dump's path, and what lies below it */
+    const char *open_name; /* what to open, relative to root_fd; NULL: `map` is the file */
+    struct map  map;
+    bool        is_mapped;
+    bool        is_borrowed; /* bytes of the caller, not a mapping */
+    bool        is_gzip;     /* `map` is the decompressed spool */
+    uint64_t    size;        /* of the bytes that extents count in */
+    uint64_t    disk_size;   /* of the file as it lies */
+};
+
+/* One directory's sorted entries (byte order), for probes and for walking. */
+struct dump_directory {
+    int          fd; /* of the root; -1 for a folder below it.  The dump's: do not close */
+    const char  *path; /* relative to the root, "" for the root itself */
+    const char **names;      /* regular files */
+    size_t       name_count;
+    const char **folders;
+    size_t       folder_count;
+    const char **others; /* symbolic links, pipes, devices: never opened */
+    size_t       other_count;
+};
+
+struct dump {
+    struct arena             *arena;
+    const char               *path; /* as typed */
+    const struct dump_format *format;
+    const char               *input_format; /* --input-format word, or NULL */
+    struct dump_file         *files;
+    size_t                    file_count, file_capacity;
+    int                       root_fd; /* files are opened below it; -1: none */
+    bool                      is_lone; /* one file, not a directory */
+    const char               *prefix;  /* put before names of a container in a directory */
+    void                     *names;   /* layers and slots by name: names.c */
+    size_t                    mapped_count;
+    struct dump_layer        *layers;
+    size_t                    layer_count, layer_capacity;
+    const char              **ignored; /* things that are no tensors */
+    size_t                    ignored_count, ignored_capacity;
+    uint64_t                  bytes; /* of tensor data, as stored */
+    size_t                    tensor_count;
+    enum nd_order             order;
+    bool                      partial; /* the writing run did not finish */
+    bool                      grouped; /* the format has layers of its own (no name grammar) */
+    const char               *device, *framework, *model, *autocast, *loss, *raw;
+    int                       deterministic; /* -1: unknown */
+    double                    seed; /* NAN: unknown */
+    int64_t                   step, rank; /* applied to layers added from here on; -1: none */
+};
+
+/*
+ * Opens and indexes a path ("-": standard input).  input_format NULL: by content.
+ * raw: the --raw description or NULL.  On failure nothing is left behind.
+ */
+enum nd_status nd_dump_open(const char *path, const char *input_format, const char *raw,
+                            struct dump **ret_dump, struct nd_error *err);
+void nd_dump_close(struct dump *dump); /* NULL is fine */
+/* The same for a file that lies in memory; the bytes stay the caller's and must outlive
+ * the dump.  `name` stands for the path: its stem names a lone tensor. */
+enum nd_status nd_dump_open_bytes(const void *bytes, uint64_t size, const char *name,
+                                  const char *input_format, const char *raw,
+                                  struct dump **ret_dump, struct nd_error *err);
+
+/* --- for formats ------------------------------------------------------------------- */
+
+struct cursor nd_dump_bytes(const struct dump *dump, size_t file);
+/*
+ * What a lone tensor of this file is called: the base name without its extension; in a
+ * directory the path below the root, without an extension that is a known one.  NULL: out
+ * of memory.
+ */
+const char *nd_dump_stem(struct dump *dump, size_t file);
+
+/* A layer with defaults: forward, call 0, the dump's step and rank.  NULL: out of memory.
+ * The pointer is good until the next call. */
+struct dump_layer *nd_dump_add_layer(struct dump *dump, const char *name, const char *type);
+/* Appends a copy of *slot to the layer and checks its extent and shape; a slot whose
+ * extent does not fit its file becomes broken, with the reason. */
+enum nd_status nd_dump_add_slot(struct dump *dump, struct dump_layer *layer,
+                                const struct dump_slot *slot, struct nd_error *err);
+/* A slot with every "absent" value set. */
+struct dump_slot nd_dump_slot_init(void);
+/*
+ * For containers that know names only: applies the slot grammar ("conv1.output.0",
+ * "conv1/input/0", "bn.weight", "bn.running_mean") to find or make the layer, in order of
+ * first appearance, and adds the slot.
+ */
+enum nd_status nd_dump_add_tensor(struct dump *dump, const char *name,
+                                  const struct dump_slot *slot, struct nd_error *err);
+/*
+ * For files that hold one nameless tensor: the layer is the stem, the slot output.0; in a
+ * directory the slot grammar applies to the stem.
+ */
+enum nd_status nd_dump_add_lone(struct dump *dump, size_t file, const struct dump_slot *slot,
+                                struct nd_error *err);
+/* Copies the attribute, texts included. */
+enum nd_status nd_dump_add_attribute(struct dump *dump, struct dump_layer *layer,
+                                     const struct attribute *attribute, struct nd_error *err);
+enum nd_status nd_dump_ignore(struct dump *dump, const char *what, struct nd_error *err);
+/* An error as one text, for dump_slot.broken; in the dump's arena, NULL: out of memory. */
+const char *nd_dump_reason(struct dump *dump, const struct nd_error *error);
+
+/*
+ * Directories.  nd_dump_directory_read lists a folder below the root ("" is the root)
+ * without following links; nd_dump_file_add maps one file of it and returns its index
+ * (the same index for a file added before); in a lone dump the root is the folder that
+ * holds the file.  nd_dump_file_rest may unmap it again (it is reopened when a tensor of
+ * it is read), so that directories of 100,000 files do not exhaust the mappings of a
+ * process.
+ */
+enum nd_status nd_dump_directory_read(struct dump *dump, const char *folder,
+                                      struct dump_directory *ret_directory,
+                                      struct nd_error *err);
+enum nd_status nd_dump_file_add(struct dump *dump, const char *relative, size_t *ret_file,
+                                struct nd_error *err);
+void nd_dump_file_rest(struct dump *dump, size_t file);
+/* Recognises and indexes a file already added: directories of any lone-file format. */
+enum nd_status nd_dump_index_file(struct dump *dump, size_t file, struct nd_error *err);
+/* The format that nd_dump_index_file would use; NULL: none, and *err says what it is. */
+const struct dump_format *nd_dump_recognise_file(struct dump *dump, size_t file,
+                                                 struct nd_error *err);
+
+/* --- for compare ------------------------------------------------------------------- */
+
+/* An opened tensor: the view, and what must be released. */
+struct open_slot {
+    struct tensor_view view;    /* logical order */
+    struct tensor_view storage; /* the bytes as they lie, for padding checks and searches */
+    struct map         own_map; /* of a file mapped for this slot alone, or a spooled member */
+    bool               has_own_map;
+    size_t             file;
+    const struct dump *dump;
+};
+
+/*
+ * Maps (or inflates) a slot's values.  The status is about this tensor only: malformed
+ * members, bad CRCs and unsupported things never end the run.  Thread-safe.
+ */
+enum nd_status nd_slot_open(const struct dump *dump, const struct dump_slot *slot,
+                            struct open_slot *ret_open, struct nd_error *err);
+/* False if the file shrank while the slot was open (what was measured is void). */
+bool nd_slot_close(struct open_slot *open);
+
+#endif

@@ -1,0 +1,135 @@
+/*
+ * What one pass over a pair of tensors measures.  Kernels measure and never judge:
+ * metrics are pure functions of these sums.
+ *
+ * Every sum is made of 16 fixed lanes folded in a fixed tree, per block of
+ * MOMENTS_BLOCK elements; block totals are added in index order within a chunk of
+ * MOMENTS_CHUNK elements and chunk totals in index order.  So a result depends on the
+ * data alone: not on the CPU, the compiler, or the number of threads.
+ */
+#ifndef ND_KERNELS_MOMENTS_H
+#define ND_KERNELS_MOMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tensor/view.h"
+
+enum { MOMENTS_LANES = 16, MOMENTS_BLOCK = 4096, MOMENTS_CHUNK = 262144 };
+
+struct side_counts {
+    uint64_t nan, pos_inf, neg_inf; /* positions; a masked -inf is not counted */
+};
+
+/*
+ * r reference, c candidate, e = c - r in float64; all sums over the positions finite and
+ * unmasked on both sides, n of them.  Complex elements: |.| for r, c and e in sums of
+ * absolute values and extremes; sum_rc is the real part of r * conj(c); the centred sums
+ * are not used.  Integer and bool pairs fill the same fields (e exact before rounding).
+ */
+struct nd_moments {
+    uint64_t total;      /* positions seen */
+    uint64_t n;          /* finite and unmasked on both sides */
+    uint64_t differ;     /* positions that differ: e != 0, nonfinite mismatches, integer inequality */
+    uint64_t mismatches; /* NaN against a number, or infinities that differ (NaN/NaN too if strict) */
+    uint64_t masked;
+    uint64_t masks_differ; /* masked positions whose two constants differ */
+    bool     bit_equal;    /* same dtype and the same bits everywhere */
+    struct side_counts side[2];
+    double   sum_abs, sum_ee;         /* |e|, e^2 */
+    double   sum_r, sum_c;            /* values */
+    double   sum_rr, sum_cc, sum_rc;  /* products */
+    double   sum_pr, sum_pc;          /* r - pivot_r, c - pivot_c */
+    double   sum_prr, sum_pcc, sum_prc;
+    double   max_abs;
+    uint64_t max_abs_at;              /* flat logical index of its first occurrence */
+    double   min[2], max[2];          /* +inf/-inf while n is 0 */
+    double   scale; /* the power of two by which values were multiplied (1 normally) */
+};
+
+struct moments_pivot {
+    double r, c; /* the first jointly finite, unmasked pair; 0, 0 if there is none */
+};
+
+struct moments_policy {
+    bool   nan_strict;
+    double scale; /* 1, or a power of two for float64 pairs whose sums would over/underflow */
+};
+
+enum isa { ISA_BASE, ISA_AVX2, ISA_AVX512, ISA_NEON, ISA_COUNT };
+
+struct kernel_set; /* the kernels of one instruction set */
+
+/* By --isa word: base, avx2, avx512, neon; ISA_COUNT if unknown. */
+enum isa nd_isa_by_name(const char *name);
+const char *nd_isa_name(enum isa isa);
+/* The best set this machine has; NORMDIFF_ISA restricts it. */
+enum isa nd_isa_best(void);
+bool     nd_isa_available(enum isa isa);
+const struct kernel_set *nd_kernel_set_for(enum isa isa); /* NULL: not on this machine */
+
+/* The pivot of a pair of equally shaped views: scans from the start. */
+struct moments_pivot nd_moments_pivot(const struct tensor_view *r, const struct tensor_view *c,
+                                      enum nd_dtype real_r, enum nd_dtype real_c);
+
+/*
+ * Measures positions [first, first + count) of two views of one logical shape; count is
+ * at most MOMENTS_CHUNK and first a multiple of it.  real_* are the dtypes the runs
+ * computed in (mask constants are rounded as they round).
+ */
+void nd_moments_measure(const struct kernel_set *set, const struct tensor_view *r,
+                        const struct tensor_view *c, enum nd_dtype real_r, enum nd_dtype real_c,
+                        uint64_t first, uint64_t count, const struct moments_pivot *pivot,
+                        const struct moments_policy *policy, struct nd_moments *ret);
+
+void nd_moments_init(struct nd_moments *moments);
+/* Adds the chunk that follows; chunks must be folded in index order. */
+void nd_moments_fold(struct nd_moments *into, const struct nd_moments *next);
+/* The power of two to redo a float64 pair with (sums outside [1e-290, 1e290]); 1: fine. */
+double nd_moments_rescale(const struct nd_moments *moments);
+/* Undoes the scale: first powers are divided by it, squares stay scaled by scale^2, so
+ * that metrics use ratios; see nd_moments fields' `scale`. */
+
+/* --- the detail pass: read again with rms known --------------------------------------- */
+
+enum { DETAIL_BINS = 256 * 16, DETAIL_WORST = 64 }; /* float32 exponent and 4 mantissa bits */
+
+struct worst_element {
+    double   abs; /* |e| */
+    uint64_t at;
+    double   r, c;
+};
+
+struct detail_params {
+    double        rms_r;     /* of the reference over its n positions */
+    double        rel_floor; /* denominator floor of relative errors */
+    enum nd_dtype ulp_dtype; /* the dtype with fewer mantissa bits; NONE: no ulp */
+    unsigned      worst;     /* how many to keep, <= DETAIL_WORST */
+    bool          nan_strict;
+    enum nd_dtype real[2];
+};
+
+struct nd_detail {
+    uint64_t n;
+    double   max_rel, sum_rel;
+    uint64_t within_1e3, within_5e3; /* relative error under 1e-3, 5e-3 */
+    double   max_scaled;             /* max of s = |e| / (|r| + rms_r) */
+    uint64_t scaled_fault, scaled_elevated; /* s >= 0.1; 0.01 <= s < 0.1 */
+    double   max_ulp;
+    uint64_t zeros[2], subnormals[2], saturated[2];
+    uint64_t abs_bins[DETAIL_BINS + 2]; /* [0]: |e| = 0; [last]: beyond float32 */
+    uint64_t ulp_bins[DETAIL_BINS + 2];
+    struct worst_element worst[DETAIL_WORST]; /* by |e| descending, then index */
+    unsigned worst_count;
+};
+
+void nd_detail_init(struct nd_detail *detail);
+void nd_detail_measure(const struct tensor_view *r, const struct tensor_view *c,
+                       const struct detail_params *params, uint64_t first, uint64_t count,
+                       struct nd_detail *detail); /* adds to it */
+void nd_detail_fold(struct nd_detail *into, const struct nd_detail *next);
+/* Nearest-rank quantile q of the bins (upper edge of the bin); 0 for the zero bin, INFINITY
+ * for the last. */
+double nd_detail_quantile(const uint64_t *bins, uint64_t n, double q);
+
+#endif

@@ -1,0 +1,111 @@
+/*
+ * Views: how the bytes of a tensor are seen in logical order, and how the layers of two
+ * dumps are shown to the checks.  A view owns nothing.
+ */
+#ifndef ND_TENSOR_VIEW_H
+#define ND_TENSOR_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/fail.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+/*
+ * Where index i along one logical axis lies: (i / block) * outer + (i % block) * inner
+ * elements from the base.  Strided tensors have block 1 and use `outer` alone (it may be
+ * 0 for expanded axes); blocked device layouts (NC1HWC0, FRACTAL_NZ) split an axis in two.
+ * An element's place is the sum over the axes, so one description serves every layout.
+ */
+struct axis_map {
+    uint64_t block;
+    int64_t  outer, inner;
+};
+
+struct tensor_view {
+    const unsigned char *data;      /* the first byte of the extent; may be unaligned */
+    uint64_t             data_size; /* bytes readable there */
+    enum nd_dtype        dtype;     /* of the bytes */
+    bool                 swapped;   /* big-endian elements */
+    struct nd_shape      shape;     /* logical */
+    uint64_t             count;     /* elements of shape */
+    uint64_t             base;      /* element offset of logical index 0 */
+    struct axis_map      axis[ND_MAX_RANK];
+    bool                 contiguous; /* logical order is byte order from base */
+};
+
+/* A row-major view of shape at data; the caller has checked that the bytes are there. */
+void nd_view_contiguous(struct tensor_view *view, const void *data, uint64_t data_size,
+                        enum nd_dtype dtype, const struct nd_shape *shape);
+/*
+ * Sets strides (in elements) for view->shape and checks that every element lies inside
+ * data_size; false if not.  Recomputes `contiguous`.
+ */
+bool nd_view_set_strides(struct tensor_view *view, uint64_t base, const int64_t *strides);
+/* The same for maps that were filled in by hand. */
+bool nd_view_check(struct tensor_view *view);
+
+/* Reorders the axes: logical axis k of the result is axis order[k] of the source. */
+void nd_view_permute(struct tensor_view *view, const uint32_t *order);
+
+/*
+ * Copies `count` elements from logical flat index `first` to dst, in logical order and
+ * host byte order.  Needs no alignment.
+ */
+void nd_view_gather(const struct tensor_view *view, uint64_t first, uint64_t count, void *dst);
+/* The same as doubles (complex: two each). */
+void nd_view_decode(const struct tensor_view *view, uint64_t first, uint64_t count, double *dst);
+/* One element by flat index; a complex one as its modulus. */
+double nd_view_at(const struct tensor_view *view, uint64_t flat);
+
+/* --- layers as the checks see them ------------------------------------------------ */
+
+enum attribute_kind { ATTRIBUTE_NULL, ATTRIBUTE_BOOL, ATTRIBUTE_NUMBER, ATTRIBUTE_TEXT, ATTRIBUTE_LIST };
+struct attribute {
+    const char         *key;
+    enum attribute_kind kind;
+    double              number; /* BOOL: 0 or 1 */
+    const char         *text;   /* TEXT, and how LIST was written */
+    const double       *list;   /* LIST of numbers; NULL where it holds other things */
+    size_t              list_len;
+};
+
+/* Statistics present are not NAN; half_unit is half of the last printed digit's unit. */
+enum statistic { STATISTIC_MAX, STATISTIC_MIN, STATISTIC_MEAN, STATISTIC_NORM, STATISTIC_COUNT };
+struct statistics {
+    double value[STATISTIC_COUNT];
+    double half_unit[STATISTIC_COUNT];
+    bool   is_missing_shape; /* the print names no shape: norm cannot be scaled */
+};
+
+struct slot_view {
+    const char               *name;
+    bool                      has_tensor;
+    struct tensor_view        tensor;
+    enum nd_dtype             real_dtype; /* what the run computed in; = tensor.dtype if unsaid */
+    const char               *layout;     /* of the bytes; NULL: logical */
+    uint32_t                  c0;
+    const struct statistics  *statistics; /* NULL: none */
+};
+
+struct layer_view {
+    const char             *name, *type, *direction;
+    int64_t                 call;
+    const struct attribute *attributes;
+    size_t                  attribute_count;
+    const struct slot_view *slots;
+    size_t                  slot_count;
+    bool                    container;
+};
+
+/* NULL where the layer has no such attribute or slot. */
+const struct attribute *nd_layer_attribute(const struct layer_view *layer, const char *key);
+const struct slot_view *nd_layer_slot(const struct layer_view *layer, const char *name);
+
+/* A pair of layers; an unpaired one has a NULL candidate. */
+struct layer_pair_view {
+    const struct layer_view *side[2]; /* reference, candidate */
+};
+
+#endif
