@@ -17,12 +17,12 @@ fi
 setup_build "$root/build" normdiff_tool
 
 cd "$root" || exit 1
-setup_say ''
-setup_say '$ build/normdiff examples/pairs/eps/gpu.dump examples/pairs/eps/npu.dump'
+echo
+echo '$ build/normdiff examples/pairs/eps/gpu.dump examples/pairs/eps/npu.dump'
 build/normdiff examples/pairs/eps/gpu.dump examples/pairs/eps/npu.dump
 status=$?
-setup_say ''
+echo
 case $status in
-1) setup_say "(Exit status 1 is right here: the two runs differ, and the report says where and why.)" ;;
+1) echo "(Exit status 1 is right here: the two runs differ, and the report says where and why.)" ;;
 *) setup_die "Exit status $status: this pair differs, so 1 was expected." ;;
 esac

@@ -2,7 +2,8 @@
 # Builds normdiff and runs every test: one command on a fresh machine.
 #
 #   sh tests/run.sh          a release tree (build/) and one under AddressSanitizer and
-#                            UBSan (build/asan)
+#                            UBSan (build/asan); installs Python, NumPy and PyTorch too,
+#                            which some tests check the figures against
 #   sh tests/run.sh --fast   the release tree only; installs what the build needs, no more
 #
 # Closes with ctest's own last lines and one line "N passed, N failed".
@@ -30,8 +31,8 @@ run_tests() {
     tree=$1
     shift
     log=$tree/ctest.log
-    setup_say "testing ${tree#"$root"/}"
-    (cd "$tree" && $no_random "$setup_ctest" --output-on-failure -j "$(setup_jobs)" "$@") \
+    setup_say "testing ${tree#"$root"/}/"
+    (cd "$tree" && $no_random "$setup_ctest" --output-on-failure --no-label-summary -j "$(setup_jobs)" "$@") \
         >"$log" 2>&1 </dev/null
     status=$?
     good=$(count ' Passed +[0-9.]+ sec' "$log")
@@ -56,7 +57,7 @@ setup_require compiler make cmake zlib cjson cmocka
 no_random=
 setup_python=
 if [ "$fast" = no ]; then
-    setup_want nm pkgconfig sanitizers python numpy torch
+    setup_want nm cxx pkgconfig sanitizers python numpy torch
 fi
 setup_find_python numpy torch || setup_find_python numpy || setup_find_python
 python_option=${setup_python:+-DNORMDIFF_PYTHON=$(command -v "$setup_python")}

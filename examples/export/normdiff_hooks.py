@@ -23,7 +23,9 @@ The dump is a safetensors file; the order of execution, layer types and attribut
 It grows while the model runs, so memory stays small, and it can be read at any moment: a run that dies
 (an exception, out of memory, SIGKILL) leaves the layers that had finished and says `"complete": false`.
 With several ranks (torch.distributed, or WORLD_SIZE over 1), or with step=, the path is a directory
-of step{N}/rank{R}.dump. The model computes what it computes without the hooks, bit for bit.
+of step{N}/rank{R}.dump. Nothing is added to the graph: layers and gradients are what they are without
+the hooks, bit for bit. (Where hooks are set torch itself may leave a fused path, as nn.TransformerEncoderLayer
+does in eval mode.)
 
 Needs PyTorch 1.11 or later and nothing else. Layers must run as eager modules: record the model
 before torch.compile or torch.jit take it.
@@ -109,7 +111,10 @@ def arguments(module, args, kwargs):
 def device_layout(t):
     """The word for a layout other than plain row-major order, or None."""
     if t.device.type == "npu":
-        return NPU_LAYOUTS.get(int(sys.modules["torch_npu"].get_npu_format(t)))
+        try:
+            return NPU_LAYOUTS.get(int(sys.modules["torch_npu"].get_npu_format(t)))
+        except (AttributeError, KeyError, RuntimeError):
+            return None  # a torch_npu that cannot say
     for rank, word in ((4, "channels_last"), (5, "channels_last_3d")):
         if t.dim() == rank and not t.is_contiguous() and t.is_contiguous(memory_format=getattr(torch, word)):
             return word
@@ -193,15 +198,18 @@ def bound(name, function, args, kwargs):
 
 def autocast_word(device):
     """The dtype that autocast casts to just now, or None. The interface changed in torch 2.4."""
-    if hasattr(torch, "get_autocast_dtype"):
-        on, dtype = torch.is_autocast_enabled(device), lambda: torch.get_autocast_dtype(device)
-    elif device == "cpu":
-        on, dtype = torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype
-    elif device == "npu":
-        on, dtype = torch.npu.is_autocast_enabled(), torch.npu.get_autocast_dtype
-    else:
-        on, dtype = torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype
-    return plain(dtype()) if on else None
+    try:
+        if hasattr(torch, "get_autocast_dtype"):
+            on, dtype = torch.is_autocast_enabled(device), lambda: torch.get_autocast_dtype(device)
+        elif device == "cpu":
+            on, dtype = torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype
+        elif device == "npu":
+            on, dtype = torch.npu.is_autocast_enabled(), torch.npu.get_autocast_dtype
+        else:
+            on, dtype = torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype
+        return plain(dtype()) if on else None
+    except (AttributeError, RuntimeError):
+        return None  # a device without autocast
 
 
 def framework():
@@ -457,7 +465,7 @@ class record:
 
     @loss.setter
     def loss(self, value):
-        self._loss = None if value is None else float(value)
+        self._loss = float(value.detach()) if isinstance(value, torch.Tensor) else value
 
     def step(self):
         """Ends a step: closes its file. The next layer that runs opens the next step's."""
@@ -532,7 +540,8 @@ class record:
         slots = call.inputs + snapshots(numbered("output.", output)) + call.state
         slots += snapshots(("param." + name, value) for name, value in owned if self.params)
         slots += self._buffers(module, "state_after.")
-        layer = {"name": call.name, "type": type(module).__name__, "attributes": attributes(vars(module))}
+        kind = type(module).__bases__[0] if hasattr(module, "parametrizations") else type(module)
+        layer = {"name": call.name, "type": kind.__name__, "attributes": attributes(vars(module))}
         if call.container:
             layer["container"] = True
         if getattr(torch._C, "_current_graph_task_id", lambda: -1)() != -1:
@@ -606,7 +615,7 @@ class record:
     def _look_around(self, pairs):
         if self.device in (None, "cpu"):
             tensors = [t for _, t in pairs] + list(self.model.parameters())[:1]
-            devices = {str(t.device) for t in tensors if t.device.type != "meta"}
+            devices = [str(t.device) for t in tensors if t.device.type != "meta"]
             self.device = min(devices, key=lambda device: device == "cpu", default=self.device)
         if self.autocast is None and self.device:
             self.autocast = autocast_word(torch.device(self.device).type)

@@ -28,6 +28,9 @@ struct nd_report_options {
 /* The i-th report's --format word and its title for people; NULL past the last. */
 const char *nd_report_name(size_t i);
 const char *nd_report_title(size_t i);
+/* Text and the like, which follow the reader's language; machine formats are English
+ * unless a language is asked for. */
+bool nd_report_for_people(const char *name);
 
 /* NULL options: plain English, 80 columns.  ND_ERR_USAGE for an unknown name. */
 enum nd_status nd_report_write(const struct nd_result *result, const char *name,

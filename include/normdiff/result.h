@@ -134,6 +134,7 @@ struct nd_slot {
     const char                   *layout[2]; /* NULL: logical and contiguous */
     uint32_t                      c0;        /* 0: does not apply */
     const char                   *layout_how; /* "declared", "found" or NULL */
+    double                        found_drift; /* rel_l2 under a found layout; NAN: none */
     uint64_t                      n, differ;
     bool                          bit_equal;
     double                        hidden_up_to; /* NAN: does not apply */

@@ -51,6 +51,10 @@ struct dump_slot {
     const char       *broken;     /* why this tensor cannot be read; NULL: it can */
     const char       *note;       /* short id to show with the pair; NULL: none */
     bool              undefined;  /* content has no meaning by nature */
+    bool              sharded;    /* a part of the whole tensor, as shard_ says */
+    uint64_t          shard_axis, shard_index, shard_of;
+    const uint64_t   *valid;      /* valid positions per sample along the token axis */
+    size_t            valid_count; /* 1: the same for every sample; 0: all are valid */
     const char       *device;     /* NULL: unknown */
     atomic_uchar     *crc_state;  /* shared by all openings: set by nd_dump_add_slot */
 };
@@ -80,6 +84,7 @@ struct dump_file {
     bool        is_gzip;     /* `map` is the decompressed spool */
     uint64_t    size;        /* of the bytes that extents count in */
     uint64_t    disk_size;   /* of the file as it lies */
+    const char *stem;        /* what nd_dump_stem says; NULL: derived from the name */
 };
 
 /* One directory's sorted entries (byte order), for probes and for walking. */
@@ -106,6 +111,7 @@ struct dump {
     const char               *prefix;  /* put before names of a container in a directory */
     void                     *names;   /* layers and slots by name: names.c */
     size_t                    mapped_count;
+    unsigned                  index_depth; /* files that refer to files */
     struct dump_layer        *layers;
     size_t                    layer_count, layer_capacity;
     const char              **ignored; /* things that are no tensors */
@@ -143,6 +149,8 @@ struct cursor nd_dump_bytes(const struct dump *dump, size_t file);
  * of memory.
  */
 const char *nd_dump_stem(struct dump *dump, size_t file);
+/* A path without its extension, if that is one that dumps have.  NULL: out of memory. */
+const char *nd_dump_path_stem(struct dump *dump, const char *path);
 
 /* A layer with defaults: forward, call 0, the dump's step and rank.  NULL: out of memory.
  * The pointer is good until the next call. */
@@ -186,6 +194,10 @@ enum nd_status nd_dump_directory_read(struct dump *dump, const char *folder,
                                       struct nd_error *err);
 enum nd_status nd_dump_file_add(struct dump *dump, const char *relative, size_t *ret_file,
                                 struct nd_error *err);
+/* Takes over a mapping of a temporary file (decoded data) as one more file; closed on
+ * failure too. */
+enum nd_status nd_dump_file_take(struct dump *dump, const char *path, struct map *map,
+                                 size_t *ret_file, struct nd_error *err);
 void nd_dump_file_rest(struct dump *dump, size_t file);
 /* Recognises and indexes a file already added: directories of any lone-file format. */
 enum nd_status nd_dump_index_file(struct dump *dump, size_t file, struct nd_error *err);

@@ -26,8 +26,10 @@ enum nd_status nd_json_parse(const unsigned char *bytes, uint64_t size, bool all
 bool nd_json_text(const cJSON *object, const char *key, const char **ret_text);
 /* Also accepts the strings "nan", "inf", "-inf". */
 bool nd_json_number(const cJSON *object, const char *key, double *ret_number);
+/* The same for an item at hand (a list's element). */
+bool nd_json_number_of(const cJSON *item, double *ret_number);
 bool nd_json_bool(const cJSON *object, const char *key, bool *ret_value);
-/* A whole number 0..2^53; false otherwise. */
+/* A whole number below 2^53 (from there on a double cannot tell neighbours apart). */
 bool nd_json_size(const cJSON *item, uint64_t *ret_value);
 
 #endif

@@ -4,7 +4,7 @@
  * from files of torch 1.11, 1.13 and 2.x:
  *
  *   1. 0x80 P: PROTO, the protocol (2 to 5); protocol 4 adds FRAME headers
- *   2. opcodes of one byte, some with an argument behind them (pickle_ops.c)
+ *   2. opcodes of one byte, some with an argument behind them (pickle_ops.c, pickle_build.c)
  *   3. '.': STOP; the value on top of the stack is the result
  *
  * Everything is bounded by what was read: a text lies inside the file, a memo index is
@@ -24,6 +24,18 @@ enum nd_status nd_pickle_fail(struct pickle_machine *machine, enum nd_status sta
 {
     return nd_fail_at(machine->err, status, machine->op_at, expected, "pickle opcode %s: %s",
                       machine->op, found);
+}
+
+enum nd_status nd_pickle_short(struct pickle_machine *machine)
+{
+    return nd_pickle_fail(machine, ND_ERR_MALFORMED, "an argument inside the file",
+                          "its argument runs past the end");
+}
+
+enum nd_status nd_pickle_number(struct pickle_machine *machine, unsigned size,
+                                uint64_t *ret_value)
+{
+    return nd_cursor_le(machine->in, size, ret_value) ? ND_OK : nd_pickle_short(machine);
 }
 
 static enum nd_status pickle_charge(struct pickle_machine *machine, uint64_t bytes)

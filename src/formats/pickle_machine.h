@@ -1,6 +1,7 @@
 /*
  * The pickle machine: stack, marks, memo and the memory they may use.  Shared by
- * pickle.c (the machine) and pickle_ops.c (one function per kind of opcode).
+ * pickle.c (the machine), pickle_ops.c (the table of opcodes; numbers, texts, memo) and
+ * pickle_build.c (containers, globals, calls).
  */
 #ifndef ND_FORMATS_PICKLE_MACHINE_H
 #define ND_FORMATS_PICKLE_MACHINE_H
@@ -36,6 +37,10 @@ extern const struct pickle_opcode nd_pickle_opcodes[256];
 /* Fails at the running opcode: "REDUCE: <found>". */
 enum nd_status nd_pickle_fail(struct pickle_machine *machine, enum nd_status status,
                               const char *expected, const char *found);
+enum nd_status nd_pickle_short(struct pickle_machine *machine); /* argument past the end */
+/* A little-endian argument of `size` bytes. */
+enum nd_status nd_pickle_number(struct pickle_machine *machine, unsigned size,
+                                uint64_t *ret_value);
 enum nd_status nd_pickle_push(struct pickle_machine *machine, struct pickle value);
 /* Takes the top value; fails if there is none above the last MARK. */
 enum nd_status nd_pickle_pop(struct pickle_machine *machine, struct pickle *ret_value);
@@ -52,5 +57,20 @@ enum nd_status nd_pickle_list_new(struct pickle_machine *machine, const struct p
                                   size_t count, struct pickle_list **ret_list);
 enum nd_status nd_pickle_list_add(struct pickle_machine *machine, struct pickle_list *list,
                                   const struct pickle *items, size_t count);
+
+/* The opcodes of pickle_build.c; `argument` as in the table. */
+enum nd_status nd_pickle_op_empty(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_tuple_of(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_gather(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_append(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_set_item(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_add_all(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_global(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_stack_global(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_extension(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_call(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_object(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_build(struct pickle_machine *machine, unsigned argument);
+enum nd_status nd_pickle_op_persistent(struct pickle_machine *machine, unsigned argument);
 
 #endif

@@ -11,6 +11,9 @@
 #include "base/text.h"
 #include "formats/zip.h"
 
+/* As much of a file as decides whether it is text. */
+enum { TEXT_SAMPLE = 4096 };
+
 struct known {
     unsigned    at;
     const char *magic;
@@ -70,15 +73,13 @@ static bool head_says(const struct dump_head *head, const char *word)
 {
     uint64_t at = head_has(head, 0, "\xef\xbb\xbf", 3) ? 3 : 0;
 
-    while (at < head->size && isspace(head->bytes[at]))
+    while (at < head->size && at < TEXT_SAMPLE && isspace(head->bytes[at]))
         at++;
     for (; *word != '\0'; word++, at++)
         if (at >= head->size || tolower(head->bytes[at]) != *word)
             return false;
     return true;
 }
-
-enum { TEXT_SAMPLE = 4096 };
 
 static bool head_is_text(const struct dump_head *head)
 {
@@ -123,6 +124,11 @@ static enum nd_status unknown_zip(const struct dump_head *head, struct nd_error 
         if (name_ends(name, "constants.pkl") || strstr(name, "/code/") != NULL) {
             what = "a TorchScript program, not a file of tensors";
             hint = "load it with torch.jit.load and save its state_dict(), or dump its layers";
+            break;
+        }
+        if (name_ends(name, ".npy")) {
+            what = "a ZIP archive of arrays with other bytes in front of it";
+            hint = "--input-format npz reads it";
             break;
         }
         if (strncmp(name, "xl/", 3) == 0) {
@@ -175,7 +181,7 @@ enum nd_status nd_format_unknown(const struct dump_head *head, struct nd_error *
     for (size_t i = 0; i < sizeof knowns / sizeof *knowns; i++)
         if (head_has(head, knowns[i].at, knowns[i].magic, knowns[i].len))
             return unknown_is(err, knowns[i].what, knowns[i].hint);
-    if (nd_zip_probe(head->bytes, head->size))
+    if (nd_zip_probe(head->bytes, head->size) || nd_zip_ends(head->bytes, head->size))
         return unknown_zip(head, err);
     if (head_says(head, "<!doctype html") || head_says(head, "<html"))
         return unknown_is(err, "an HTML page", DOWNLOAD_HINT);

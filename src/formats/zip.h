@@ -24,8 +24,10 @@ struct zip {
     struct zip_member **by_name; /* sorted, for nd_zip_find */
 };
 
-/* True if the bytes begin or end like a ZIP archive. */
+/* True if the bytes begin like a ZIP archive. */
 bool nd_zip_probe(const unsigned char *bytes, uint64_t size);
+/* True if they end like one: there may be other bytes in front.  Searches 64 KiB. */
+bool nd_zip_ends(const unsigned char *bytes, uint64_t size);
 /* Reads the directory; names, duplicates, overlaps and extents are checked here. */
 enum nd_status nd_zip_read(struct cursor file, struct arena *arena, struct zip *ret_zip,
                            struct nd_error *err);

@@ -71,12 +71,14 @@ struct attribute {
     size_t              list_len;
 };
 
-/* Statistics present are not NAN; half_unit is half of the last printed digit's unit. */
+/* An absent statistic is NAN without is_nan; half_unit is half of the last printed digit's
+ * unit (0 for exact numbers). */
 enum statistic { STATISTIC_MAX, STATISTIC_MIN, STATISTIC_MEAN, STATISTIC_NORM, STATISTIC_COUNT };
 struct statistics {
     double value[STATISTIC_COUNT];
     double half_unit[STATISTIC_COUNT];
-    bool   is_missing_shape; /* the print names no shape: norm cannot be scaled */
+    bool   is_nan[STATISTIC_COUNT]; /* present and printed as NaN: value is NAN all the same */
+    uint64_t nan_count;             /* NaNs that the print counts; 0: none, or not counted */
 };
 
 struct slot_view {

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { MARGIN = 1 };
+
 struct range {
     uint32_t first, last;
 };
@@ -47,9 +49,12 @@ void nd_page_done(struct page *page)
 static size_t char_len(const char *at)
 {
     const unsigned char lead = (unsigned char)*at;
-    const size_t        len = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    const size_t        want = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    size_t              len = 1;
 
-    return strnlen(at, len);
+    while (len < want && at[len] != '\0')
+        len++;
+    return len;
 }
 
 static bool range_holds(const struct range *ranges, size_t count, uint32_t code)
@@ -114,7 +119,7 @@ static const char *page_safe(struct page *page, const char *text)
     scratch->text.len = 0;
     nd_out_safe(scratch, text);
     if (!page->utf8 && scratch->text.len > 0) {
-        struct out plain = {{0}};
+        struct out plain = {.depth = 0};
         safe_ascii(&plain, scratch->text.bytes);
         nd_out_done(scratch);
         *scratch = plain;
@@ -139,7 +144,8 @@ static void put_between(struct page *page, enum ink ink, const char *at, const c
 {
     if (at == end)
         return;
-    if (page->pending > 0)
+    page->wrapped = false;
+    if (page->pending > 0 && page->ink != ink)
         ink_set(page, INK_PLAIN);
     for (; page->pending > 0; page->pending--)
         nd_out_raw(&page->out, " ");
@@ -210,7 +216,8 @@ void nd_page_cut(struct page *page, enum ink ink, const char *text, unsigned col
 
 static bool is_closing(const char *at)
 {
-    static const char *const closing[] = {"，", "。", "；", "：", "、", "）", "》", "”", "？", "！"};
+    static const char *const closing[] = {"，", "。", "；", "：", "、", "）", "》", "”", "？",
+                                          "！", ",",  ".",  ";",  ":",  ")"};
 
     for (size_t i = 0; i < sizeof closing / sizeof closing[0]; i++)
         if (strncmp(at, closing[i], strlen(closing[i])) == 0)
@@ -240,13 +247,14 @@ static void page_wrap(struct page *page)
 {
     nd_page_end(page);
     page->pending = page->column = page->indent;
+    page->wrapped = true;
 }
 
 static void flow_safe(struct page *page, enum ink ink, const char *at)
 {
     while (*at != '\0') {
         if (*at == ' ') {
-            if (page->column > page->indent) {
+            if (!page->wrapped) {
                 page->pending++;
                 page->column++;
             }
@@ -255,7 +263,10 @@ static void flow_safe(struct page *page, enum ink ink, const char *at)
         }
         const char    *end = unit_end(at);
         const unsigned columns = columns_between(at, end);
-        if (page->column > page->indent && page->column + columns > page->width)
+        /* The last column is left to punctuation, which clings to the word before it. */
+        const bool     clings = page->pending == 0 && is_closing(at);
+        const unsigned margin = clings ? 0 : MARGIN;
+        if (page->column > page->indent && page->column + columns + margin > page->width)
             page_wrap(page);
         const unsigned left = page->column < page->width ? page->width - page->column : 1;
         cut_between(page, ink, at, end, left);
@@ -299,6 +310,7 @@ void nd_page_end(struct page *page)
     ink_set(page, INK_PLAIN);
     nd_out_raw(&page->out, "\n");
     page->column = page->pending = 0;
+    page->wrapped = false;
 }
 
 void nd_page_blank(struct page *page)

@@ -22,6 +22,7 @@ struct page {
     unsigned      column;  /* where the next character goes */
     unsigned      indent;  /* where wrapped lines begin */
     unsigned      pending; /* spaces due before the next character */
+    bool          wrapped; /* nothing on this line yet but its indent */
     enum ink      ink;     /* switched on at the moment */
 };
 

@@ -20,6 +20,7 @@ cjson      libcjson-dev   cjson-devel      cjson-dev     cJSON with its header
 cmocka     libcmocka-dev  libcmocka-devel  cmocka-dev    cmocka with its header
 sanitizers -              libasan,libubsan -             AddressSanitizer and UBSan
 pkgconfig  pkg-config     pkgconfig        pkgconf       pkg-config
+cxx        g++            gcc-c++          g++           a C++ compiler
 nm         binutils       binutils         binutils      nm
 python     python3        python3          python3       Python 3
 numpy      python3-numpy  python3-numpy    py3-numpy     NumPy
@@ -38,10 +39,9 @@ setup_row() {
 
 # --- what is there ------------------------------------------------------------------------
 
-# setup_compiler_fits COMMAND: whether it is gcc >= 7.3 or clang >= 10 that can link.
-setup_compiler_fits() {
+# setup_compiler_new COMMAND: whether it is gcc >= 7.3 or clang >= 10.
+setup_compiler_new() {
     cat >"$setup_probe/compiler.c" <<'END'
-#include <stdio.h>
 #if defined(__clang__)
 #if __clang_major__ < 10
 #error "clang before 10"
@@ -53,10 +53,16 @@ setup_compiler_fits() {
 #else
 #error "neither gcc nor clang"
 #endif
-int main(void) { return puts("") < 0; }
 END
-    # Unquoted: CC may hold words, as in "ccache gcc".
-    $1 -std=c11 "$setup_probe/compiler.c" -o "$setup_probe/compiler" >/dev/null 2>&1
+    $1 -E "$setup_probe/compiler.c" >/dev/null 2>&1
+}
+
+# setup_compiler_fits COMMAND: whether it can also build a program; C library headers are a
+# package of their own.
+setup_compiler_fits() {
+    setup_compiler_new "$1" || return 1
+    printf '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n' >"$setup_probe/links.c"
+    $1 -std=c11 "$setup_probe/links.c" -o "$setup_probe/links" >/dev/null 2>&1
 }
 
 # Sets setup_cc.  CC is taken at its word: no other compiler is used in its place.
@@ -133,6 +139,7 @@ setup_has() {
     cmocka) setup_links cmocka.h 'cmocka_set_message_output(CM_OUTPUT_STDOUT)' cmocka ;;
     sanitizers) setup_sanitizers_work ;;
     pkgconfig) command -v pkg-config >/dev/null 2>&1 ;;
+    cxx) command -v c++ >/dev/null 2>&1 || command -v clang++ >/dev/null 2>&1 ;;
     nm) command -v nm >/dev/null 2>&1 ;;
     python) setup_find_python ;;
     numpy) setup_find_python numpy ;;
@@ -140,10 +147,11 @@ setup_has() {
     esac
 }
 
-# setup_missing NEED...: those that are not there.
-setup_missing() {
+# setup_look NEED...: sets missing to those that are not there.
+setup_look() {
+    missing=
     for need in "$@"; do
-        setup_has "$need" || printf '%s ' "$need"
+        setup_has "$need" || missing="$missing $need"
     done
 }
 
@@ -222,7 +230,9 @@ setup_name_missing() {
     done
     if [ -n "$setup_manager" ]; then
         setup_say 'as root, this installs it:'
-        setup_say "  $(setup_install_command "$(setup_packages "$@")")"
+        update=
+        [ "$setup_manager" != apt-get ] || update='apt-get update && '
+        setup_say "  $update$(setup_install_command "$(setup_packages "$@")")"
     fi
 }
 
@@ -231,7 +241,13 @@ setup_require() {
     if ! mkdir -p "$setup_probe" || [ ! -w "$setup_probe" ] || [ ! -w "$root/build" ]; then
         setup_die "$root/build cannot be written: remove it, or run from a copy that is yours"
     fi
-    missing=$(setup_missing "$@")
+    # A gcc that is not there yet is installed below; other compilers are for whoever set CC.
+    case ${CC:-gcc} in
+    gcc | cc) ;;
+    *) setup_compiler_new "$CC" ||
+        setup_die "CC is \"$CC\", which is not there, or is neither gcc 7.3 nor clang 10 or newer" ;;
+    esac
+    setup_look "$@"
     [ -n "$missing" ] || return 0
     setup_find_manager
     if [ -n "$setup_manager" ] && setup_find_root ask; then
@@ -241,30 +257,29 @@ setup_require() {
             sudo true
         fi
         setup_install $missing
-        missing=$(setup_missing "$@")
+        setup_look "$@"
         [ -n "$missing" ] || return 0
         setup_say "the installation did not succeed; the end of build/setup.log:"
         tail -n 15 "$setup_log" >&2
     fi
-    case " $missing" in
-    *' compiler '*) [ -z "${CC:-}" ] ||
-        setup_say "CC is \"$CC\", which is neither gcc 7.3 nor clang 10 or newer, or cannot link" ;;
-    esac
     setup_name_missing $missing
     exit 1
 }
 
 # setup_want NEED...: installs what is missing where that asks nobody anything; what is
-# then still missing only makes tests skip.
+# then still missing only makes tests skip, and is not tried again.
 setup_want() {
-    missing=$(setup_missing "$@")
+    tried=$root/build/setup.tried
+    setup_look "$@"
     [ -n "$missing" ] || return 0
     setup_find_manager
     if [ -n "$setup_manager" ] && setup_find_root silent; then
         for need in $missing; do
+            grep -qx "$need" "$tried" 2>/dev/null && continue
             setup_install "$need"
+            setup_has "$need" || printf '%s\n' "$need" >>"$tried"
         done
-        missing=$(setup_missing "$@")
+        setup_look "$@"
     fi
     for need in $missing; do
         setup_say "not here: $(setup_row "$need" 5); the tests that need it are skipped"
@@ -300,13 +315,13 @@ $($setup_cc --version 2>/dev/null | head -n 1)"
     fi
     generator='Unix Makefiles'
     command -v make >/dev/null 2>&1 || generator=Ninja
-    CC=$setup_cc setup_logged "configuring ${tree#"$root"/}" "$tree/configure.log" \
+    CC=$setup_cc setup_logged "configuring ${tree#"$root"/}/" "$tree/configure.log" \
         "$setup_cmake" -G "$generator" "$@" -S "$root" -B "$tree"
     printf '%s\n' "$identity" >"$tree/setup.id"
 }
 
 # setup_build TREE [TARGET]
 setup_build() {
-    setup_logged "building ${1#"$root"/}" "$1/build.log" \
+    setup_logged "building ${1#"$root"/}/" "$1/build.log" \
         "$setup_cmake" --build "$1" ${2:+--target "$2"} -j "$(setup_jobs)"
 }

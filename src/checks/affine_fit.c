@@ -1,0 +1,154 @@
+/*
+ * Least squares per channel.
+ */
+#include "checks/affine_fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct fit {
+    double n, h, y, hh, hy, yy; /* sums over the reference; h is the normalised input */
+    double weight, bias;
+    double residual; /* squares left over the reference */
+    double m, away;  /* candidate: values, squares about the reference's mean of h */
+};
+
+typedef void fit_fn(struct fit *fit, double h, double y);
+
+static void fit_collect(struct fit *fit, double h, double y)
+{
+    fit->n++;
+    fit->h += h;
+    fit->y += y;
+    fit->hh += h * h;
+    fit->hy += h * y;
+    fit->yy += y * y;
+}
+
+static void fit_residual(struct fit *fit, double h, double y)
+{
+    const double r = y - fit->weight * h - fit->bias;
+
+    fit->residual += r * r;
+}
+
+static void fit_away(struct fit *fit, double h, double y)
+{
+    const double d = h - fit->h / fit->n;
+
+    (void)y;
+    fit->m++;
+    fit->away += d * d;
+}
+
+/* Calls `take` for every finite pair of normalised input and output of one side. */
+static bool fit_walk(const struct sample *sample, int side, const struct norm_model *model,
+                     fit_fn *take, struct fit *fits)
+{
+    const struct op_rows *rows = &sample->rows;
+    struct norm_model     plain = *model;
+    double               *h = malloc(rows->row_len * sizeof *h);
+
+    if (h == NULL)
+        return false;
+    plain.weight = plain.bias = NULL;
+    for (uint64_t i = 0; i < sample->count; i++) {
+        struct op_channel channel = nd_op_channel_first(rows, sample->row[i]);
+        const double     *y = sample->out[side] + i * rows->row_len;
+        nd_norm_row(&plain, rows, sample->row[i], sample->in[side][0] + i * rows->row_len, h);
+        for (uint64_t j = 0; j < rows->row_len; j++, nd_op_channel_next(rows, &channel))
+            if (isfinite(h[j]) && isfinite(y[j]))
+                take(&fits[channel.at], h[j], y[j]);
+    }
+    free(h);
+    return true;
+}
+
+static double fit_spread(const struct fit *fit)
+{
+    return fmax(fit->hh - fit->h * fit->h / fit->n, 0);
+}
+
+static void fit_solve(struct fit *fit, bool centre)
+{
+    if (fit->n == 0)
+        return;
+    if (!centre) {
+        fit->weight = fit->hh > 0 ? fit->hy / fit->hh : 0;
+        return;
+    }
+    const double shh = fit_spread(fit);
+    fit->weight = shh > 0 ? (fit->hy - fit->h * fit->y / fit->n) / shh : 0;
+    fit->bias = (fit->y - fit->weight * fit->h) / fit->n;
+}
+
+static struct fit *fit_reference(const struct sample *sample, const struct norm_model *model)
+{
+    const uint64_t channels = sample->rows.channels;
+    struct fit    *fits = calloc(channels, sizeof *fits);
+
+    if (fits == NULL)
+        return NULL;
+    if (!fit_walk(sample, 0, model, fit_collect, fits)) {
+        free(fits);
+        return NULL;
+    }
+    for (uint64_t c = 0; c < channels; c++)
+        fit_solve(&fits[c], model->centre);
+    return fits;
+}
+
+bool nd_affine_fit(const struct sample *sample, const struct norm_model *model,
+                   double *ret_weight, double *ret_bias)
+{
+    struct fit *fits = fit_reference(sample, model);
+
+    if (fits == NULL)
+        return false;
+    for (uint64_t c = 0; c < sample->rows.channels; c++) {
+        ret_weight[c] = fits[c].weight;
+        ret_bias[c] = fits[c].bias;
+    }
+    free(fits);
+    return true;
+}
+
+/* Squares that the prediction of one channel is expected to miss by. */
+static double fit_expected(const struct fit *fit, double roundoff)
+{
+    const double own = 0.2 * roundoff; /* no fit is believed closer than half a rounding */
+    const double noise = fit->residual / fmax(fit->n - 2, 1)
+                         + own * own * (fit->n > 4 ? fit->yy / fit->n : 0);
+    const double shh = fit_spread(fit);
+    const double lever = 1 / fit->n
+                         + (fit->m > 0 && shh > 0 ? fit->away / fit->m / shh : 0);
+
+    return noise * (1 + fmin(lever, 1e6)) * fit->m;
+}
+
+bool nd_affine_predict(const struct sample *sample, const struct norm_model *model,
+                       double roundoff, double *ret_error)
+{
+    const uint64_t channels = sample->rows.channels;
+    struct fit    *fits = fit_reference(sample, model);
+    double         expected = 0, squares = 0, values = 0;
+
+    if (fits == NULL)
+        return false;
+    if (!fit_walk(sample, 0, model, fit_residual, fits)
+        || !fit_walk(sample, 1, model, fit_away, fits)) {
+        free(fits);
+        return false;
+    }
+    for (uint64_t c = 0; c < channels; c++) {
+        if (fits[c].n == 0)
+            continue;
+        expected += fit_expected(&fits[c], roundoff);
+        squares += fits[c].yy;
+        values += fits[c].n;
+    }
+    free(fits);
+    *ret_error = values <= 4 * (double)channels ? HUGE_VAL
+                 : squares > 0 ? sqrt(expected / squares) : 0;
+    return true;
+}

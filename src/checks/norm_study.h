@@ -1,0 +1,53 @@
+/*
+ * Which formula does a norm layer follow?  The parameters are taken from the dumps where
+ * they stand there, and estimated from the reference's own input and output where not; the
+ * reference is believed when a formula reproduces it.
+ */
+#ifndef ND_CHECKS_NORM_STUDY_H
+#define ND_CHECKS_NORM_STUDY_H
+
+#include "checks/residual.h"
+#include "ops/norm.h"
+
+/* Where a BatchNorm takes its statistics. */
+enum norm_mode { NORM_MODE_BATCH, NORM_MODE_RUNNING, NORM_MODE_AFFINE };
+
+struct norm_study {
+    const struct op  *op;
+    enum norm_mode    mode;     /* of the reference */
+    struct norm_model model[2]; /* the reference's formula with each side's own parameters */
+    uint64_t          channels;
+    double            declared_eps[2];  /* NAN: not declared */
+    double            declared_mode[2]; /* training: 1, 0, or NAN */
+    bool              weights_known;    /* dumped, or declared not to exist */
+    bool              running_known;
+    double            sigma; /* what fitted parameters and conditioning add to the residual */
+    struct residual   residual[2];
+    /* Parameters by side; NULL where not dumped. */
+    double *weight[2], *bias[2], *mean[2], *var[2];
+    double *fitted_weight, *fitted_bias, *zero, *one;
+};
+
+/*
+ * Studies a layer pair on a sample of its rows.  For a GroupNorm whose groups are not
+ * declared the sample must be one row a sample of the batch, and is regrouped in place.
+ * False without memory.
+ */
+bool nd_norm_study_make(const struct op *op, const struct layer_pair_view *pair,
+                        struct sample *inout_sample, double roundoff,
+                        struct norm_study *ret_study);
+void nd_norm_study_done(struct norm_study *study);
+
+/* Measures one side against a model. */
+bool nd_norm_residual(const struct sample *sample, int side, const struct norm_model *model,
+                      struct residual *ret);
+
+/* The declared eps under its names; NAN: none. */
+double nd_declared_eps(const struct layer_view *layer);
+/* 1: statistics of the batch, 0: running ones, NAN: not declared. */
+double nd_declared_mode(const struct layer_view *layer);
+
+/* Splits rows of a whole sample into `groups` groups each. */
+bool nd_sample_regroup(struct sample *sample, uint64_t channels, uint64_t groups);
+
+#endif

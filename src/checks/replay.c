@@ -1,0 +1,188 @@
+/*
+ * Replays and the thresholds of their verdicts.  The thresholds were set on honest pairs in
+ * float32, bfloat16 and float16 whose reductions ran in another order: a clean layer's
+ * residual was at most 2.7 times the reference's.
+ */
+#include "checks/replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double FLOOR_OF_ROUNDOFF = 0.35; /* rms of one rounding is 0.42 u */
+static const double RESIDUAL_FACTOR = 6, REFERENCE_FACTOR = 12;
+static const double LOCAL_FACTOR = 8;
+static const double SLOPE_ERRORS = 12, CHANNEL_ERRORS = 6;
+static const double SINGLE = 0x1p-24; /* roundoff of float32 */
+
+static bool slope_stands_out(const struct residual *own, const struct residual *other,
+                             double roundoff, double floor)
+{
+    const bool   half = roundoff > SINGLE;
+    const double limit = fmax(fmax(8 * SINGLE, half ? roundoff / 5 : 0.5 * floor),
+                              4 * fabs(other->slope));
+
+    return own->slope_z > SLOPE_ERRORS && fabs(own->slope) > limit
+           && own->channel_t > CHANNEL_ERRORS;
+}
+
+static enum replay_flag judge_side(const struct residual *own, const struct residual *other,
+                                   double roundoff, double floor, double factor)
+{
+    if (own->mismatches > other->mismatches)
+        return REPLAY_NONFINITE;
+    if (own->rel > factor * floor
+        && (roundoff != SINGLE || own->rel > 3e-6 || other->rel < 1e-6))
+        return REPLAY_RESIDUAL;
+    if (own->local > LOCAL_FACTOR * fmax(other->local, 3 * fmax(roundoff, floor)))
+        return REPLAY_LOCAL;
+    return slope_stands_out(own, other, roundoff, floor) ? REPLAY_SLOPE : REPLAY_FOLLOWS;
+}
+
+void nd_replay_judge(struct replay *replay, double roundoff, double sigma)
+{
+    const struct residual *reference = &replay->residual[0], *candidate = &replay->residual[1];
+    const double           own = FLOOR_OF_ROUNDOFF * roundoff;
+    const double           gate = fmax(fmax(4 * roundoff, 64 * SINGLE), 4 * sigma);
+
+    replay->side = 1;
+    replay->floor = fmax(fmax(reference->rel, own), sigma);
+    replay->trusted = isfinite(sigma) && reference->n > 0 && reference->rel <= gate
+                      && reference->mismatches == 0;
+    if (replay->trusted) {
+        replay->flag = judge_side(candidate, reference, roundoff, replay->floor, RESIDUAL_FACTOR);
+        return;
+    }
+    /* The formula does not fit the reference: does it fit the candidate? */
+    const double floor = fmax(fmax(candidate->rel, own), sigma);
+    if (isfinite(sigma) && !replay->fitted && candidate->n > 0 && candidate->mismatches == 0
+        && candidate->rel <= fmax(1.5 * roundoff, 2 * sigma)) {
+        replay->flag = judge_side(reference, candidate, roundoff, floor, REFERENCE_FACTOR);
+        replay->trusted = replay->flag != REPLAY_FOLLOWS;
+        replay->side = 0;
+        replay->floor = floor;
+    }
+}
+
+struct plain {
+    const struct formula *formula;
+    int                   side;
+};
+
+static void plain_row(const void *user, uint64_t i, double *out)
+{
+    const struct plain *of = user;
+
+    nd_formula_row(of->formula, of->side, i, out);
+}
+
+void nd_formula_row(const struct formula *formula, int side, uint64_t i, double *out)
+{
+    const struct sample *sample = &formula->sample;
+    const uint64_t       n = sample->rows.row_len;
+    const double        *inputs[OP_MAX_INPUTS] = {NULL};
+
+    for (unsigned k = 0; k < sample->inputs; k++)
+        inputs[k] = sample->in[side][k] + i * n;
+    if (formula->op->norm != NULL)
+        nd_norm_row(&formula->study.model[side], &sample->rows, sample->row[i], inputs[0], out);
+    else
+        formula->op->row(&formula->call, inputs, n, out);
+}
+
+/* Among the formulas that go by the operator's name, the one that the reference follows. */
+static bool formula_choose(struct formula *formula)
+{
+    const double *const *out = (const double *const *)formula->sample.out;
+    struct residual      best = {.rel = HUGE_VAL};
+    unsigned             chosen = 0;
+
+    for (unsigned variant = 0; variant < formula->op->variants; variant++) {
+        const struct plain of = {formula, 0};
+        struct residual    measured;
+        formula->call.variant = variant;
+        if (!nd_residual_measure(&formula->sample, out[0], plain_row, &of, &measured))
+            return false;
+        if (variant == 0 || measured.rel < best.rel) {
+            best = measured;
+            chosen = variant;
+        }
+    }
+    const struct plain candidate = {formula, 1};
+    formula->call.variant = chosen;
+    formula->residual[0] = best;
+    return nd_residual_measure(&formula->sample, out[1], plain_row, &candidate,
+                               &formula->residual[1]);
+}
+
+/* The rows of a layer's tensors as its operator sees them; a GroupNorm without declared
+ * groups gets one row a sample of the batch. */
+static bool formula_rows(const struct layer_pair_view *pair, struct formula *formula,
+                         struct op_rows *ret_rows)
+{
+    const struct op *op = formula->op;
+    const unsigned   inputs = op->norm != NULL ? 1 : op->inputs;
+
+    if (inputs == 0 || !nd_sample_possible(pair, inputs, &formula->shape))
+        return false;
+    if (op->norm == NULL)
+        return op->plan(pair->side[0], &formula->shape, ret_rows, &formula->call);
+    return nd_norm_rows(op, pair->side[0], &formula->shape, 0, ret_rows)
+           || nd_norm_rows(op, pair->side[0], &formula->shape, 1, ret_rows);
+}
+
+bool nd_formula_open(const struct layer_pair_view *pair, const struct op *op, double roundoff,
+                     const struct replay_limits *limits, const uint64_t *worst,
+                     struct formula *ret_formula)
+{
+    struct formula formula = {.op = op};
+    struct op_rows rows;
+    bool           good;
+
+    if (op == NULL || !formula_rows(pair, &formula, &rows))
+        return false;
+    const uint64_t row = worst == NULL ? UINT64_MAX
+                                       : nd_rows_of_index(&rows, &formula.shape, worst);
+    if (!nd_sample_load(pair, &rows, op->norm != NULL ? 1 : op->inputs, limits->elements,
+                        limits->row, limits->seed, row, &formula.sample))
+        return false;
+    if (op->norm == NULL) {
+        good = formula_choose(&formula);
+    } else {
+        good = nd_norm_study_make(op, pair, &formula.sample, roundoff, &formula.study);
+        formula.residual[0] = formula.study.residual[0];
+        formula.residual[1] = formula.study.residual[1];
+        formula.sigma = formula.study.sigma;
+    }
+    if (!good)
+        nd_sample_done(&formula.sample);
+    else
+        *ret_formula = formula;
+    return good;
+}
+
+void nd_formula_close(struct formula *formula)
+{
+    if (formula->op != NULL && formula->op->norm != NULL)
+        nd_norm_study_done(&formula->study);
+    nd_sample_done(&formula->sample);
+    formula->op = NULL;
+}
+
+void nd_replay_layer(const struct layer_pair_view *pair, const struct op *op, double roundoff,
+                     const struct replay_limits *limits, const uint64_t *worst,
+                     struct replay *ret_replay)
+{
+    struct formula formula;
+
+    *ret_replay = (struct replay){.side = 1};
+    if (!nd_formula_open(pair, op, roundoff, limits, worst, &formula))
+        return;
+    ret_replay->done = true;
+    ret_replay->whole = formula.sample.whole;
+    ret_replay->residual[0] = formula.residual[0];
+    ret_replay->residual[1] = formula.residual[1];
+    ret_replay->fitted = op->norm != NULL && (!formula.study.weights_known
+                                              || formula.study.mode == NORM_MODE_AFFINE);
+    nd_replay_judge(ret_replay, roundoff, formula.sigma);
+    nd_formula_close(&formula);
+}

@@ -1,0 +1,111 @@
+/*
+ * Pairing by key: both sides are sorted by key and merged, so that dumps of 100,000 layers
+ * pair in n log n whatever their names are.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/align.h"
+
+struct keyed {
+    const char *key;
+    int64_t     call;
+    size_t      index;
+};
+
+static int keyed_order(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    const int           order = strcmp(x->key, y->key);
+
+    if (order != 0)
+        return order;
+    if (x->call != y->call)
+        return x->call < y->call ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static enum nd_status keyed_list(struct arena *arena, const struct side_layers *side, key_fn *key,
+                                 const void *user, unsigned number, struct keyed **ret_list,
+                                 size_t *ret_count, struct nd_error *err)
+{
+    struct keyed *list = nd_arena_alloc(arena, side->count + 1, sizeof *list);
+    size_t        count = 0;
+
+    if (list == NULL)
+        return nd_fail_memory(err);
+    for (size_t i = 0; i < side->count; i++) {
+        const struct dump_layer *layer = side->layers[i];
+        const char *name = side->partner[i] == ND_NO_INDEX ? key(arena, user, layer, number) : NULL;
+        if (name == NULL)
+            continue;
+        list[count].key = nd_arena_format(arena, "%" PRId64 "|%" PRId64 "|%d|%s", layer->step,
+                                          layer->rank, layer->direction, name);
+        if (list[count].key == NULL)
+            return nd_fail_memory(err);
+        list[count].call = layer->call;
+        list[count++].index = i;
+    }
+    qsort(list, count, sizeof *list, keyed_order);
+    *ret_list = list;
+    *ret_count = count;
+    return ND_OK;
+}
+
+static void pair_up(struct side_layers *sides, size_t a, size_t b, enum nd_match match)
+{
+    sides[0].partner[a] = b;
+    sides[1].partner[b] = a;
+    sides[0].match[a] = sides[1].match[b] = match;
+}
+
+/* Two runs of one key: equal calls first, then what is left in order. */
+static void pair_runs(struct side_layers *sides, const struct keyed *a, size_t na,
+                      const struct keyed *b, size_t nb, enum nd_match match)
+{
+    for (size_t i = 0, k = 0; i < na && k < nb;) {
+        if (a[i].call == b[k].call)
+            pair_up(sides, a[i++].index, b[k++].index, match);
+        else if (a[i].call < b[k].call)
+            i++;
+        else
+            k++;
+    }
+    for (size_t i = 0, k = 0; i < na && k < nb;) {
+        if (sides[0].partner[a[i].index] != ND_NO_INDEX)
+            i++;
+        else if (sides[1].partner[b[k].index] != ND_NO_INDEX)
+            k++;
+        else
+            pair_up(sides, a[i++].index, b[k++].index, match);
+    }
+}
+
+static size_t run_length(const struct keyed *list, size_t count, size_t from)
+{
+    size_t to = from + 1;
+
+    while (to < count && strcmp(list[to].key, list[from].key) == 0)
+        to++;
+    return to - from;
+}
+
+enum nd_status nd_align_by_key(struct arena *arena, struct side_layers *sides, key_fn *key,
+                               const void *user, enum nd_match match, struct nd_error *err)
+{
+    struct keyed *a, *b;
+    size_t        na, nb;
+
+    ND_TRY(keyed_list(arena, &sides[0], key, user, 0, &a, &na, err));
+    ND_TRY(keyed_list(arena, &sides[1], key, user, 1, &b, &nb, err));
+    for (size_t i = 0, k = 0; i < na && k < nb;) {
+        const int    order = strcmp(a[i].key, b[k].key);
+        const size_t run_a = run_length(a, na, i), run_b = run_length(b, nb, k);
+        if (order == 0)
+            pair_runs(sides, a + i, run_a, b + k, run_b, match);
+        i += order <= 0 ? run_a : 0;
+        k += order >= 0 ? run_b : 0;
+    }
+    return ND_OK;
+}

@@ -1,0 +1,115 @@
+/*
+ * Two dumps become pairs of layers and slots, each pair is measured once, and the figures
+ * are judged against the policy.  Reading order: select -> align -> measure -> judge ->
+ * freeze.
+ */
+#ifndef ND_COMPARE_COMPARE_H
+#define ND_COMPARE_COMPARE_H
+
+#include "formats/dump.h"
+#include "kernels/moments.h"
+#include "normdiff/options.h"
+#include "normdiff/result.h"
+
+enum { MAX_NOTES = 12 };
+
+/* What became of a pair of slots. */
+enum slot_state {
+    SLOT_COMPARED,
+    SLOT_ONE_SIDED, /* side[0] or side[1] is NULL */
+    SLOT_UNREADABLE,
+    SLOT_SKIPPED, /* undefined by nature, or evidence that cannot be compared */
+    SLOT_SHAPE    /* no layout reconciles the shapes */
+};
+
+struct slot_pair {
+    const struct dump_slot *side[2];
+    struct dump_slot       *adjusted[2]; /* --layout applied; NULL: as dumped */
+    enum slot_state         state;
+    const char             *reason; /* for everything but COMPARED */
+    struct nd_moments       moments;
+    bool                    measured; /* moments are there */
+    struct nd_detail       *detail;   /* NULL: not run */
+    struct nd_slot          result;
+    const char             *notes[MAX_NOTES];
+    bool                    integer;     /* both sides are integers or bool */
+    bool                    localised, negligible;
+    double                  rms[2]; /* over the n positions; NAN: unknown */
+    bool                    differs; /* for --fail-on any */
+};
+
+struct layer_pair {
+    const struct dump_layer *side[2]; /* side[1] NULL: unpaired */
+    enum nd_match            match;
+    int64_t                  step, rank;
+    bool                     container; /* frame of other layers of the dump */
+    struct slot_pair        *slots;
+    size_t                   slot_count;
+    size_t                   worst_slot; /* gave the tier; ND_NO_INDEX: none */
+    enum nd_fail             uncompared;  /* MISSING, UNREADABLE or NONE */
+    enum nd_fail             drifted;     /* the first of the others, or NONE */
+    const struct dump_layer *const *parts; /* concat: candidate layers; NULL: none */
+    size_t                   part_count;
+    uint32_t                 part_axis; /* counted from the front after wrapping */
+    int64_t                  part_axis_asked;
+};
+
+struct comparison {
+    struct arena             *arena; /* of the result */
+    const struct nd_options  *options;
+    const struct dump        *dump[2];
+    const struct kernel_set  *kernels;
+    const struct metric      *metric; /* what drift means */
+    struct layer_pair        *layers; /* in execution order; reference's layers */
+    size_t                    layer_count;
+    const struct dump_layer **unpaired_candidate;
+    size_t                    unpaired_candidate_count;
+    size_t                    excluded;
+    struct nd_named          *skipped; /* recomputed calls and the like */
+    size_t                    skipped_count, skipped_capacity;
+    uint64_t                  bytes_total, bytes_done;
+};
+
+/* Chooses the layers that the options ask for and pairs them. */
+enum nd_status nd_align(struct comparison *comparison, struct nd_error *err);
+/* Measures every pair: hot pass, layout search, detail pass where needed. */
+enum nd_status nd_measure(struct comparison *comparison, struct nd_error *err);
+/* Runs the detail pass for one layer's slots that lack it. */
+enum nd_status nd_measure_detail(struct comparison *comparison, struct layer_pair *layer,
+                                 struct nd_error *err);
+/* Tiers, localised faults, negligible slots, per-layer verdicts; fills result->layers. */
+enum nd_status nd_judge(struct comparison *comparison, struct nd_result *result,
+                        struct nd_error *err);
+/* After the diagnosis: what depends on it in failures; summary, verdict, exit status. */
+void nd_conclude(const struct comparison *comparison, struct nd_result *result);
+/* The coverage lists and counts. */
+enum nd_status nd_cover(struct comparison *comparison, struct nd_coverage *coverage,
+                        struct nd_error *err);
+/* The last layer's output, with top-1 agreement over its last axis. */
+void nd_outcome(struct comparison *comparison, const struct nd_result *result,
+                struct nd_outcome *ret);
+/* (Re)writes one layer's slots into the result, metrics included. */
+enum nd_status nd_freeze_layer(struct comparison *comparison, struct layer_pair *pair,
+                               struct nd_layer *layer, struct nd_error *err);
+
+/*
+ * The layers as the checks see them: every slot's values opened at once, as far as
+ * mappings and temporary space reach (what lies beyond has no tensor there).
+ */
+struct evidence {
+    struct layer_pair_view *layers; /* comparison->layer_count of them */
+    struct open_slot       *open;
+    size_t                  open_count;
+};
+enum nd_status nd_evidence_open(struct comparison *comparison, struct evidence *ret,
+                                struct nd_error *err);
+void nd_evidence_close(struct evidence *evidence);
+
+/* Adds a note once. */
+void nd_slot_note(struct slot_pair *slot, const char *note);
+/* The tier of a drift under the policy's bounds. */
+enum nd_tier nd_tier_of(const double *tiers, double drift);
+/* The slot's real dtype: what the run computed in. */
+enum nd_dtype nd_slot_dtype(const struct dump_slot *slot);
+
+#endif

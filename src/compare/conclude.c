@@ -1,0 +1,281 @@
+/*
+ * The end of the story: coverage, the last output, failures that hang on the diagnosis,
+ * verdict and exit status.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "compare/select.h"
+#include "compare/slot_pair.h"
+
+struct name_list {
+    const char **names;
+    size_t       count, capacity;
+};
+
+static bool list_add(struct arena *arena, struct name_list *list, const char *name)
+{
+    const char **names =
+        nd_arena_grow(arena, list->names, list->count, &list->capacity, sizeof *names);
+
+    if (names == NULL || name == NULL)
+        return false;
+    list->names = names;
+    list->names[list->count++] = name;
+    return true;
+}
+
+struct skip_list {
+    struct nd_named *items;
+    size_t           count, capacity;
+};
+
+static bool skip_add(struct arena *arena, struct skip_list *list, const char *name,
+                     const char *reason)
+{
+    struct nd_named *items =
+        nd_arena_grow(arena, list->items, list->count, &list->capacity, sizeof *items);
+
+    if (items == NULL || name == NULL)
+        return false;
+    list->items = items;
+    list->items[list->count++] = (struct nd_named){name, reason};
+    return true;
+}
+
+static uint64_t view_bytes(const struct slot_pair *slot)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned side = 0; side < 2; side++)
+        if (slot->side[side] != NULL && slot->side[side]->evidence == ND_EVIDENCE_VALUES)
+            bytes += slot->moments.total * nd_dtype_info(slot->side[side]->dtype)->size;
+    return bytes;
+}
+
+static bool cover_slot(struct arena *arena, const char *layer, const struct slot_pair *slot,
+                       struct nd_coverage *coverage, struct name_list *only,
+                       struct skip_list *skipped)
+{
+    const struct dump_slot *any = slot->side[0] != NULL ? slot->side[0] : slot->side[1];
+    const char             *name = nd_arena_format(arena, "%s.%s", layer, any->name);
+
+    switch (slot->state) {
+    case SLOT_COMPARED:
+        coverage->tensors_compared++;
+        coverage->bytes_compared += slot->measured ? view_bytes(slot) : 0;
+        return true;
+    case SLOT_ONE_SIDED:
+        return list_add(arena, &only[slot->side[0] == NULL], name);
+    case SLOT_UNREADABLE:
+    case SLOT_SKIPPED:
+    case SLOT_SHAPE:
+        break;
+    }
+    return skip_add(arena, skipped, name, slot->reason);
+}
+
+enum nd_status nd_cover(struct comparison *comparison, struct nd_coverage *coverage,
+                        struct nd_error *err)
+{
+    struct arena    *arena = comparison->arena;
+    struct name_list only[2] = {{0}};
+    struct skip_list skipped = {0};
+    bool             fine = true;
+
+    for (size_t i = 0; i < comparison->layer_count && fine; i++) {
+        const struct layer_pair *pair = &comparison->layers[i];
+        if (pair->side[1] == NULL) {
+            fine = list_add(arena, &only[0], pair->side[0]->name);
+            continue;
+        }
+        coverage->pairs++;
+        for (size_t s = 0; s < pair->slot_count && fine; s++)
+            fine = cover_slot(arena, pair->side[0]->name, &pair->slots[s], coverage, only, &skipped);
+    }
+    for (size_t i = 0; i < comparison->unpaired_candidate_count && fine; i++)
+        fine = list_add(arena, &only[1], comparison->unpaired_candidate[i]->name);
+    for (unsigned side = 0; side < 2; side++)
+        for (size_t i = 0; i < comparison->dump[side]->layer_count && fine; i++)
+            if (comparison->dump[side]->layers[i].recompute)
+                fine = skip_add(arena, &skipped, comparison->dump[side]->layers[i].name,
+                                "recomputed call");
+    if (!fine)
+        return nd_fail_memory(err);
+    coverage->reference_only = only[0].names;
+    coverage->reference_only_count = only[0].count;
+    coverage->candidate_only = only[1].names;
+    coverage->candidate_only_count = only[1].count;
+    coverage->skipped = skipped.items;
+    coverage->skipped_count = skipped.count;
+    coverage->excluded = comparison->excluded;
+    coverage->bytes_total = comparison->dump[0]->bytes + comparison->dump[1]->bytes;
+    return ND_OK;
+}
+
+/* --- the last output ---------------------------------------------------------------- */
+
+static uint64_t largest_of_row(const double *row, uint64_t n)
+{
+    uint64_t best = 0;
+
+    for (uint64_t i = 1; i < n; i++)
+        if (row[i] > row[best] || isnan(row[best]))
+            best = i;
+    return best;
+}
+
+enum { MAX_ROW = 1 << 20 }; /* a vocabulary has a few hundred thousand entries */
+
+/* The share of rows (last axis) whose largest element is at the same place. */
+static void count_top1(struct comparison *comparison, const struct pair_views *views,
+                       struct nd_outcome *ret)
+{
+    const struct nd_shape *shape = &views->view[0].shape;
+    const uint64_t         n = shape->rank == 0 ? 0 : shape->dim[shape->rank - 1];
+    uint64_t               same = 0;
+    double                *rows;
+
+    if (n < 2 || n > MAX_ROW || views->view[0].count == 0 ||
+        nd_dtype_info(views->view[0].dtype)->kind != ND_KIND_FLOAT ||
+        nd_dtype_info(views->view[1].dtype)->kind != ND_KIND_FLOAT)
+        return;
+    rows = nd_arena_alloc(comparison->arena, 2 * (size_t)n, sizeof *rows);
+    if (rows == NULL)
+        return;
+    const uint64_t count = views->view[0].count / n;
+    for (uint64_t i = 0; i < count; i++) {
+        nd_view_decode(&views->view[0], i * n, n, rows);
+        nd_view_decode(&views->view[1], i * n, n, rows + n);
+        same += largest_of_row(rows, n) == largest_of_row(rows + n, n);
+    }
+    ret->top1_rows = count;
+    ret->top1_agreement = (double)same / (double)count;
+}
+
+static size_t last_output(const struct nd_layer *layer)
+{
+    for (size_t s = 0; s < layer->slot_count; s++)
+        if (strncmp(layer->slots[s].name, "output", 6) == 0 && layer->slots[s].tier != ND_TIER_NONE)
+            return s;
+    return ND_NO_INDEX;
+}
+
+void nd_outcome(struct comparison *comparison, const struct nd_result *result,
+                struct nd_outcome *ret)
+{
+    *ret = (struct nd_outcome){.layer = ND_NO_INDEX, .slot = ND_NO_INDEX, .drift = (double)NAN,
+                               .top1_agreement = (double)NAN};
+    for (size_t i = result->layer_count; i-- > 0;) {
+        const struct nd_layer *layer = &result->layers[i];
+        const size_t           slot = last_output(layer);
+        if (slot == ND_NO_INDEX || layer->role == ND_ROLE_CONTAINER ||
+            strcmp(layer->direction, "forward") != 0)
+            continue;
+        ret->layer = i;
+        ret->slot = slot;
+        ret->drift = layer->slots[slot].drift;
+        for (size_t s = 0; s < comparison->layers[i].slot_count; s++) {
+            struct slot_pair *pair = &comparison->layers[i].slots[s];
+            struct pair_views views;
+            if (!pair->measured || pair->side[0] == NULL ||
+                strcmp(pair->side[0]->name, layer->slots[slot].name) != 0)
+                continue;
+            nd_pair_open(comparison, &comparison->layers[i], pair, &views);
+            if (views.ready)
+                count_top1(comparison, &views, ret);
+            (void)nd_pair_close(&views);
+        }
+        return;
+    }
+}
+
+/* --- verdict -------------------------------------------------------------------------- */
+
+static bool unmatched_allowed(const struct nd_options *options, const char *name)
+{
+    return options->allow_unmatched || nd_globs_match(&options->allow_unmatched_globs, name);
+}
+
+/* What the diagnosis and --allow-unmatched leave of a layer's failures. */
+static enum nd_fail final_drift(const struct nd_options *options, const struct nd_result *result,
+                                const struct layer_pair *pair, const struct nd_layer *layer)
+{
+    if (options->fail_on == ND_FAIL_ON_UNEXPECTED && layer->expected == ND_YES &&
+        pair->drifted == ND_FAIL_DRIFT)
+        return ND_FAIL_NONE;
+    if (options->fail_on == ND_FAIL_ON_ORIGIN && result->first_origin == layer->index &&
+        pair->drifted == ND_FAIL_NONE)
+        return ND_FAIL_DRIFT;
+    return pair->drifted;
+}
+
+static void count_layer(struct nd_result *result, const struct nd_layer *layer)
+{
+    if (layer->role == ND_ROLE_CONTAINER)
+        return; /* its leaves are counted */
+    if (layer->tier < ND_TIER_COUNT)
+        result->summary[layer->tier]++;
+    const bool elevated = layer->tier == ND_TIER_ELEVATED || layer->tier == ND_TIER_FAULT;
+    if (elevated && result->first_elevated == ND_NO_INDEX)
+        result->first_elevated = layer->index;
+    if (layer->tier == ND_TIER_FAULT && result->first_fault == ND_NO_INDEX)
+        result->first_fault = layer->index;
+}
+
+static struct nd_phrase reason_of(const struct comparison *comparison, const char *id,
+                                  size_t count)
+{
+    struct nd_param *params = nd_arena_alloc(comparison->arena, 2, sizeof *params);
+
+    if (params == NULL)
+        return (struct nd_phrase){0};
+    params[0] = (struct nd_param){"count", NULL, (double)count};
+    params[1] = (struct nd_param){"bound", NULL,
+                                  comparison->options->fail_on == ND_FAIL_ON_NUMBER
+                                      ? comparison->options->fail_on_number
+                                      : comparison->options->tiers[2]};
+    return (struct nd_phrase){id, params, 2};
+}
+
+void nd_conclude(const struct comparison *comparison, struct nd_result *result)
+{
+    const struct nd_options *options = comparison->options;
+    struct nd_layer         *layers = (struct nd_layer *)(uintptr_t)result->layers;
+    size_t                   drifting = 0, plain = 0, missing = 0;
+
+    result->first_elevated = result->first_fault = ND_NO_INDEX;
+    memset(result->summary, 0, sizeof result->summary);
+    for (size_t i = 0; i < result->layer_count; i++) {
+        const struct layer_pair *pair = &comparison->layers[i];
+        const enum nd_fail uncompared = unmatched_allowed(options, layers[i].name)
+                                            ? ND_FAIL_NONE
+                                            : pair->uncompared;
+        const enum nd_fail drift = final_drift(options, result, pair, &layers[i]);
+        layers[i].fails = uncompared != ND_FAIL_NONE && (drift == ND_FAIL_NONE || uncompared < drift)
+                              ? uncompared
+                              : drift;
+        count_layer(result, &layers[i]);
+        missing += uncompared != ND_FAIL_NONE;
+        drifting += drift != ND_FAIL_NONE;
+        plain += drift == ND_FAIL_DRIFT;
+    }
+    result->coverage.uncompared_layers = missing;
+    if (drifting > 0) {
+        const bool bound = plain == drifting && (options->fail_on == ND_FAIL_ON_DEFAULT ||
+                                                 options->fail_on == ND_FAIL_ON_NUMBER) &&
+                           options->tol.count == 0;
+        result->verdict = ND_VERDICT_DRIFT;
+        result->reason = reason_of(comparison, bound ? "reason.drift" : "reason.fails", drifting);
+    } else if (missing > 0) {
+        result->verdict = ND_VERDICT_INCOMPLETE;
+        result->reason = reason_of(comparison, "reason.incomplete", missing);
+    } else if (result->first.layer != ND_NO_INDEX) {
+        result->verdict = ND_VERDICT_SUSPECT;
+        result->reason = reason_of(comparison, "reason.suspect", 0);
+    } else {
+        result->verdict = ND_VERDICT_AGREE;
+        result->reason = reason_of(comparison, "reason.agree", 0);
+    }
+    result->exit_code = drifting > 0 || missing > 0;
+}

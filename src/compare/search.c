@@ -1,0 +1,221 @@
+/*
+ * The layout search: when shapes contradict each other, or a plain comparison is hopeless,
+ * the bytes of one side are read under every layout that their count allows, and the one
+ * that makes the sides agree is named.  Samples choose; the caller proves it on the whole.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compare/slot_pair.h"
+
+enum { SAMPLES = 512, MAX_PERMUTED_RANK = 5 };
+
+/* A layout is only worth naming if it explains nearly everything: under 1e-1 (the guides'
+ * bound between a wrong layout and anything else), and four times better than before. */
+static const double FIT_BOUND = 1e-1, FIT_GAIN = 0.25;
+
+/* NPU fractal block sizes: 16 (16-bit), 8 and 4 (32-bit and C04), 32 (8-bit). */
+static const uint32_t block_sizes[] = {16, 32, 8, 4};
+
+struct search {
+    const struct pair_views *views;
+    unsigned                 side; /* whose bytes are read anew */
+    uint64_t                 at[SAMPLES];
+    double                   other[2 * SAMPLES]; /* the other side's values there */
+    unsigned                 count, parts;
+    double                   best;
+    struct found_layout     *found;
+};
+
+/* Multiplying by 2^64 / golden ratio scatters positions over every axis. */
+static void search_positions(struct search *search)
+{
+    const struct tensor_view *other = &search->views->view[!search->side];
+
+    search->count = other->count < SAMPLES ? (unsigned)other->count : SAMPLES;
+    search->parts = nd_dtype_info(other->dtype)->kind == ND_KIND_COMPLEX ? 2 : 1;
+    for (unsigned i = 0; i < search->count; i++) {
+        search->at[i] = other->count <= SAMPLES ? i : i * 0x9E3779B97F4A7C15ull % other->count;
+        nd_view_decode(other, search->at[i], 1, search->other + search->parts * i);
+    }
+}
+
+static double sampled_drift(const struct search *search, const struct tensor_view *view)
+{
+    double error = 0, size = 0, value[2];
+
+    for (unsigned i = 0; i < search->count; i++) {
+        nd_view_decode(view, search->at[i], 1, value);
+        for (unsigned p = 0; p < search->parts; p++) {
+            const double a = search->other[search->parts * i + p], b = value[p];
+            const double r = search->side == 1 ? a : b;
+            if (!isfinite(a) || !isfinite(b))
+                continue;
+            error += (a - b) * (a - b);
+            size += r * r;
+        }
+    }
+    return size == 0 ? (error == 0 ? 0 : (double)INFINITY) : sqrt(error / size);
+}
+
+static void search_offer(struct search *search, const struct tensor_view *view,
+                         const char *label, const char *other_label, uint32_t c0)
+{
+    const double drift = sampled_drift(search, view);
+
+    if (!(drift < search->best))
+        return;
+    search->best = drift;
+    search->found->view[search->side] = *view;
+    search->found->view[!search->side] = search->views->view[!search->side];
+    snprintf(search->found->label[search->side], sizeof search->found->label[0], "%s", label);
+    snprintf(search->found->label[!search->side], sizeof search->found->label[0], "%s",
+             other_label);
+    search->found->c0 = c0;
+    search->found->sampled_drift = drift;
+}
+
+static void permutation_labels(const uint32_t *order, uint32_t rank, char *label, size_t size,
+                               const char **ret_other)
+{
+    static const uint32_t nhwc[] = {0, 2, 3, 1}, nchw[] = {0, 3, 1, 2};
+    size_t                len;
+
+    *ret_other = "";
+    if (rank == 4 && memcmp(order, nhwc, sizeof nhwc) == 0) {
+        snprintf(label, size, "NHWC");
+        *ret_other = "NCHW";
+        return;
+    }
+    if (rank == 4 && memcmp(order, nchw, sizeof nchw) == 0) {
+        snprintf(label, size, "NCHW");
+        *ret_other = "NHWC";
+        return;
+    }
+    len = (size_t)snprintf(label, size, "axes ");
+    for (uint32_t k = 0; k < rank && len + 4 < size; k++)
+        len += (size_t)snprintf(label + len, size - len, "%s%u", k == 0 ? "" : ",", order[k]);
+}
+
+/* The bytes as a row-major tensor whose axes are the logical ones in another order. */
+static void try_permutation(struct search *search, const uint32_t *order)
+{
+    const struct tensor_view *bytes = &search->views->open[search->side].storage;
+    const struct nd_shape    *shape = &search->views->view[!search->side].shape;
+    struct nd_shape           stored = {.rank = shape->rank};
+    uint32_t                  inverse[ND_MAX_RANK];
+    struct tensor_view        view;
+    char                      label[64];
+    const char               *other;
+
+    for (uint32_t k = 0; k < shape->rank; k++) {
+        stored.dim[k] = shape->dim[order[k]];
+        inverse[order[k]] = k;
+    }
+    nd_view_contiguous(&view, bytes->data, bytes->data_size, bytes->dtype, &stored);
+    view.swapped = bytes->swapped;
+    view.base = bytes->base;
+    if (!nd_view_check(&view))
+        return;
+    nd_view_permute(&view, inverse);
+    permutation_labels(order, shape->rank, label, sizeof label, &other);
+    search_offer(search, &view, label, other, 0);
+}
+
+/* All orders of up to five axes, in lexicographic order; the plain one is left out. */
+static void try_permutations(struct search *search)
+{
+    const uint32_t rank = search->views->view[!search->side].shape.rank;
+    uint32_t       order[MAX_PERMUTED_RANK];
+
+    if (rank < 2 || rank > MAX_PERMUTED_RANK)
+        return;
+    for (uint32_t k = 0; k < rank; k++)
+        order[k] = k;
+    for (;;) {
+        uint32_t i = rank - 1;
+        while (i > 0 && order[i - 1] >= order[i])
+            i--;
+        if (i == 0)
+            return;
+        uint32_t k = rank - 1;
+        while (order[k] <= order[i - 1])
+            k--;
+        const uint32_t kept = order[i - 1];
+        order[i - 1] = order[k];
+        order[k] = kept;
+        for (uint32_t a = i, b = rank - 1; a < b; a++, b--) {
+            const uint32_t turned = order[a];
+            order[a] = order[b];
+            order[b] = turned;
+        }
+        try_permutation(search, order);
+    }
+}
+
+static void try_blocked(struct search *search)
+{
+    const struct tensor_view *bytes = &search->views->open[search->side].storage;
+    const struct nd_shape    *logical = &search->views->view[!search->side].shape;
+
+    for (size_t l = 0; l < nd_layout_count(); l++) {
+        const struct layout *layout = nd_layout_at(l);
+        if (!nd_layout_padded(layout))
+            continue;
+        for (size_t b = 0; b < sizeof block_sizes / sizeof *block_sizes; b++) {
+            struct nd_shape stored;
+            uint64_t        count;
+            uint32_t        c0 = block_sizes[b];
+            const char     *why;
+            if (!nd_layout_storage(layout, logical, c0, &stored) ||
+                !nd_shape_count(&stored, &count) || count != bytes->count)
+                continue;
+            struct tensor_view view;
+            nd_view_contiguous(&view, bytes->data, bytes->data_size, bytes->dtype, &stored);
+            view.swapped = bytes->swapped;
+            view.base = bytes->base;
+            if (nd_layout_apply(&view, layout, &stored, logical, &c0, &why))
+                search_offer(search, &view, layout->name, "NCHW", c0);
+        }
+    }
+}
+
+/* The same elements under another shape ([4, 128, 768] as [512, 768]). */
+static void try_reshape(struct search *search)
+{
+    struct tensor_view    view = search->views->open[search->side].storage;
+    const struct nd_shape shape = search->views->view[!search->side].shape;
+    struct tensor_view    flat;
+
+    if (nd_shape_equal(&view.shape, &shape))
+        return;
+    nd_view_contiguous(&flat, view.data, view.data_size, view.dtype, &shape);
+    flat.swapped = view.swapped;
+    flat.base = view.base;
+    if (nd_view_check(&flat))
+        search_offer(search, &flat, "reshaped", "", 0);
+}
+
+bool nd_search_layout(const struct pair_views *views, double plain_drift,
+                      struct found_layout *ret)
+{
+    struct search search = {.views = views, .found = ret,
+                            .best = plain_drift * FIT_GAIN < FIT_BOUND ? plain_drift * FIT_GAIN
+                                                                       : FIT_BOUND};
+    *ret = (struct found_layout){.sampled_drift = (double)INFINITY};
+
+    /* The candidate is the likelier side; the reference is tried when it does not fit. */
+    for (unsigned k = 0; k < 2 && ret->sampled_drift > FIT_BOUND; k++) {
+        search.side = 1 - k;
+        if (!views->is_open[search.side] || !views->open[search.side].storage.contiguous)
+            continue;
+        search_positions(&search);
+        if (views->open[search.side].storage.count == views->view[!search.side].count) {
+            try_reshape(&search);
+            try_permutations(&search);
+        }
+        try_blocked(&search);
+    }
+    return ret->sampled_drift < FIT_BOUND;
+}

@@ -1,0 +1,228 @@
+/*
+ * Opening pairs.
+ */
+#include "compare/slot_pair.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void pair_reason(struct pair_views *views, unsigned side, const struct nd_error *err)
+{
+    static const char *const names[2] = {"reference", "candidate"};
+
+    snprintf(views->reason, sizeof views->reason, "%s: %s%s%s%s%s", names[side],
+             err->at[0] != '\0' ? err->at : "", err->at[0] != '\0' ? ": " : "", err->found,
+             err->expected[0] != '\0' ? "; expected " : "", err->expected);
+}
+
+/* Two views of shapes that differ only in dimensions of size 1 become one shape: the
+ * candidate's axes are laid under the reference's dimensions. */
+static void squeeze_to(struct tensor_view *view, const struct nd_shape *shape)
+{
+    struct axis_map axis[ND_MAX_RANK];
+    uint32_t        from = 0;
+
+    for (uint32_t k = 0; k < shape->rank; k++) {
+        axis[k] = (struct axis_map){.block = 1};
+        if (shape->dim[k] == 1)
+            continue;
+        while (view->shape.dim[from] == 1)
+            from++;
+        axis[k] = view->axis[from++];
+    }
+    memcpy(view->axis, axis, sizeof axis);
+    view->shape = *shape;
+    (void)nd_view_check(view); /* the same elements: cannot fail */
+}
+
+static void pair_reconcile(struct pair_views *views)
+{
+    struct tensor_view *r = &views->view[0], *c = &views->view[1];
+
+    if (nd_shape_equal(&r->shape, &c->shape)) {
+        views->ready = true;
+        return;
+    }
+    const struct nd_shape a = nd_shape_squeezed(&r->shape), b = nd_shape_squeezed(&c->shape);
+    if (nd_shape_equal(&a, &b)) {
+        squeeze_to(c, &r->shape);
+        views->ready = views->squeezed = true;
+        return;
+    }
+    char text_r[400], text_c[400];
+    snprintf(views->reason, sizeof views->reason, "shapes %s and %s",
+             nd_shape_text(&r->shape, text_r, sizeof text_r),
+             nd_shape_text(&c->shape, text_c, sizeof text_c));
+    views->search = true;
+}
+
+static bool pair_open_side(const struct dump *dump, const struct dump_slot *slot, unsigned side,
+                           struct pair_views *views)
+{
+    struct nd_error err = {0};
+
+    if (slot->broken != NULL)
+        nd_fail(&err, ND_ERR_UNSUPPORTED, NULL, "%s", slot->broken);
+    else if (nd_slot_open(dump, slot, &views->open[side], &err) == ND_OK) {
+        views->is_open[side] = true;
+        views->view[side] = views->open[side].view;
+        views->real[side] = nd_slot_dtype(slot);
+        if (slot->layout != NULL && nd_layout_padded(slot->layout))
+            views->padding[side] = nd_layout_padding_nonzero(
+                &views->open[side].storage, slot->layout, &views->view[side].shape,
+                (uint32_t)views->open[side].storage.shape.dim[views->open[side].storage.shape.rank - 1]);
+        return true;
+    }
+    pair_reason(views, side, &err);
+    views->unreadable = true;
+    return false;
+}
+
+/* --- concat(q, k, v; axis) --------------------------------------------------------- */
+
+static const struct dump_slot *part_slot(const struct dump_layer *layer, const char *name)
+{
+    for (size_t i = 0; i < layer->slot_count; i++)
+        if (strcmp(layer->slots[i].name, name) == 0)
+            return &layer->slots[i];
+    return NULL;
+}
+
+/* Writes the parts to a spool file, outer index by outer index, so that it reads as their
+ * concatenation. */
+static bool join_parts(const struct open_slot *parts, size_t count, uint32_t axis, int fd)
+{
+    const unsigned size = nd_dtype_info(parts[0].view.dtype)->size;
+    uint64_t       outer = 1;
+    unsigned char  buffer[16384];
+
+    for (uint32_t k = 0; k < axis; k++)
+        outer *= parts[0].view.shape.dim[k];
+    for (uint64_t o = 0; o < outer; o++)
+        for (size_t p = 0; p < count; p++) {
+            const uint64_t run = parts[p].view.count / outer;
+            for (uint64_t at = 0; at < run;) {
+                const uint64_t room = sizeof buffer / size;
+                const uint64_t n = run - at < room ? run - at : room;
+                nd_view_gather(&parts[p].view, o * run + at, n, buffer);
+                if (!nd_spool_write(fd, buffer, n * size))
+                    return false;
+                at += n;
+            }
+        }
+    return true;
+}
+
+/* The shape of the concatenation; false if the parts do not fit together. */
+static bool join_shape(const struct open_slot *parts, size_t count, uint32_t axis,
+                       struct nd_shape *ret_shape)
+{
+    *ret_shape = parts[0].view.shape;
+    for (size_t p = 1; p < count; p++) {
+        const struct tensor_view *view = &parts[p].view;
+        if (view->shape.rank != ret_shape->rank || view->dtype != parts[0].view.dtype)
+            return false;
+        for (uint32_t k = 0; k < view->shape.rank; k++)
+            if (k != axis && view->shape.dim[k] != ret_shape->dim[k])
+                return false;
+        ret_shape->dim[axis] += view->shape.dim[axis];
+    }
+    return true;
+}
+
+static void join_opened(const struct layer_pair *layer, const struct open_slot *parts,
+                        struct pair_views *views)
+{
+    const int64_t   rank = parts[0].view.shape.rank;
+    const int64_t   axis = layer->part_axis_asked < 0 ? layer->part_axis_asked + rank
+                                                      : layer->part_axis_asked;
+    struct nd_shape shape;
+    struct nd_error err = {0};
+    int             fd = -1;
+
+    views->unreadable = true;
+    if (axis < 0 || axis >= rank || !join_shape(parts, layer->part_count, (uint32_t)axis, &shape)) {
+        snprintf(views->reason, sizeof views->reason,
+                 "candidate: the parts of concat() differ in shape or dtype");
+        return;
+    }
+    fd = nd_spool_new();
+    if (fd < 0 || !join_parts(parts, layer->part_count, (uint32_t)axis, fd) ||
+        nd_map_fd(fd, &views->joined, &err) != ND_OK) {
+        snprintf(views->reason, sizeof views->reason,
+                 "candidate: concat() needs room for a temporary file");
+    } else {
+        views->is_joined = true;
+        views->unreadable = false;
+        nd_view_contiguous(&views->view[1], views->joined.bytes, views->joined.size,
+                           parts[0].view.dtype, &shape);
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool pair_open_parts(const struct layer_pair *layer, const struct slot_pair *slot,
+                            const struct dump *dump, struct pair_views *views)
+{
+    struct open_slot *parts = calloc(layer->part_count, sizeof *parts);
+    size_t            opened = 0;
+    struct nd_error   err = {0};
+
+    if (parts == NULL)
+        nd_fail_memory(&err);
+    for (; parts != NULL && opened < layer->part_count; opened++) {
+        const struct dump_slot *part = part_slot(layer->parts[opened], slot->side[0]->name);
+        if (part == NULL || part->evidence != ND_EVIDENCE_VALUES || part->broken != NULL) {
+            nd_fail(&err, ND_ERR_UNSUPPORTED, NULL, "part %s of concat() has no values of %s",
+                    layer->parts[opened]->name, slot->side[0]->name);
+            break;
+        }
+        if (nd_slot_open(dump, part, &parts[opened], &err) != ND_OK)
+            break;
+        views->real[1] = nd_slot_dtype(part);
+    }
+    if (parts != NULL && opened == layer->part_count)
+        join_opened(layer, parts, views);
+    else {
+        pair_reason(views, 1, &err);
+        views->unreadable = true;
+    }
+    for (size_t i = 0; i < opened; i++)
+        (void)nd_slot_close(&parts[i]);
+    free(parts);
+    return !views->unreadable;
+}
+
+void nd_pair_open(const struct comparison *comparison, const struct layer_pair *layer,
+                  const struct slot_pair *slot, struct pair_views *ret)
+{
+    *ret = (struct pair_views){0};
+    for (unsigned side = 0; side < 2; side++) {
+        const struct dump_slot *dumped =
+            slot->adjusted[side] != NULL ? slot->adjusted[side] : slot->side[side];
+        if (side == 1 && layer->part_count > 0) {
+            if (!pair_open_parts(layer, slot, comparison->dump[1], ret))
+                return;
+        } else if (!pair_open_side(comparison->dump[side], dumped, side, ret)) {
+            return;
+        }
+    }
+    pair_reconcile(ret);
+}
+
+bool nd_pair_close(struct pair_views *views)
+{
+    bool intact = true;
+
+    for (unsigned side = 0; side < 2; side++)
+        if (views->is_open[side])
+            intact = nd_slot_close(&views->open[side]) && intact;
+    if (views->is_joined)
+        nd_map_close(&views->joined);
+    *views = (struct pair_views){0};
+    return intact;
+}

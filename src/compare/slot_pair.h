@@ -1,0 +1,54 @@
+/*
+ * One pair of slots with its bytes at hand: opened, brought to one logical shape, closed.
+ */
+#ifndef ND_COMPARE_SLOT_PAIR_H
+#define ND_COMPARE_SLOT_PAIR_H
+
+#include "compare/compare.h"
+
+struct pair_views {
+    struct open_slot   open[2];
+    bool               is_open[2];
+    struct map         joined; /* concatenated candidate parts, spooled */
+    bool               is_joined;
+    struct tensor_view view[2]; /* of one logical shape once `ready` */
+    enum nd_dtype      real[2];
+    bool               ready;
+    bool               squeezed;
+    bool               search;       /* shapes differ: only the layout search can help */
+    bool               unreadable;
+    uint64_t           padding[2];   /* non-zero padding lanes found */
+    char               reason[1536]; /* why not */
+};
+
+/* Opens what a slot pair needs; never fails as a whole: see `ready` and `reason`.
+ * Thread-safe for different pairs. */
+void nd_pair_open(const struct comparison *comparison, const struct layer_pair *layer,
+                  const struct slot_pair *slot, struct pair_views *ret);
+/* False if a file shrank meanwhile. */
+bool nd_pair_close(struct pair_views *views);
+
+/* A layout under which the two sides agree far better; labels are for people and JSON. */
+struct found_layout {
+    struct tensor_view view[2];
+    char               label[2][64]; /* "" for the side that is plain */
+    uint32_t           c0;
+    double             sampled_drift;
+};
+/* Tries what the element counts allow, by samples; false: nothing fits. plain_drift is the
+ * drift of the plain reading (INFINITY where shapes differ). */
+bool nd_search_layout(const struct pair_views *views, double plain_drift,
+                      struct found_layout *ret);
+
+/* Statistics on at least one side. */
+void nd_compare_statistics(const struct comparison *comparison, const struct layer_pair *layer,
+                           struct slot_pair *slot);
+/* What a side's values say in statistics: max, min, mean, norm as torch would print them. */
+bool nd_statistics_of_values(const struct comparison *comparison, const struct tensor_view *view,
+                             enum nd_dtype real, struct statistics *ret);
+/* One whole pair on the calling thread (statistics, searches, rare re-measurements). */
+void nd_measure_serially(const struct kernel_set *kernels, const struct tensor_view *view,
+                         const enum nd_dtype *real, const struct moments_policy *policy,
+                         struct nd_moments *ret);
+
+#endif

@@ -1,0 +1,210 @@
+/*
+ * Comparing prints: max, min, mean and norm where one side (or both) has no values.  What
+ * can be seen is a lower bound of the drift; what the printed digits hide is said beside
+ * it.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "compare/slot_pair.h"
+
+static const double NOTHING = (double)NAN;
+
+bool nd_statistics_of_values(const struct comparison *comparison, const struct tensor_view *view,
+                             enum nd_dtype real, struct statistics *ret)
+{
+    const struct tensor_view    both[2] = {*view, *view};
+    const enum nd_dtype         reals[2] = {real, real};
+    const struct moments_policy policy = {.scale = 1};
+    struct nd_moments           m;
+
+    nd_measure_serially(comparison->kernels, both, reals, &policy, &m);
+    *ret = (struct statistics){0};
+    for (int s = 0; s < STATISTIC_COUNT; s++) {
+        ret->value[s] = NOTHING;
+        /* a NaN makes every statistic NaN, as frameworks print it */
+        ret->is_nan[s] = m.side[0].nan > 0;
+    }
+    ret->nan_count = m.side[0].nan;
+    const bool pos = m.side[0].pos_inf > 0, neg = m.side[0].neg_inf + m.masked > 0;
+    if (m.side[0].nan > 0 || m.n == 0)
+        return false;
+    const double n = (double)m.n;
+    ret->value[STATISTIC_MAX] = pos ? (double)INFINITY : m.max[0];
+    ret->value[STATISTIC_MIN] = neg ? NOTHING : m.min[0]; /* masked: which constant is lost */
+    ret->value[STATISTIC_MEAN] = pos || neg ? NOTHING : m.sum_r / n;
+    ret->value[STATISTIC_NORM] = pos || neg ? NOTHING : sqrt(m.sum_rr);
+    return true;
+}
+
+/* The two prints of one pair, brought to one scale: norms as rms. */
+struct prints {
+    const struct statistics *side[2];
+    double                   root_n; /* NAN: unknown */
+};
+
+static double print_value(const struct prints *prints, unsigned side, int s)
+{
+    const double value = prints->side[side]->value[s];
+
+    return s == STATISTIC_NORM ? value / prints->root_n : value;
+}
+
+static double print_half_unit(const struct prints *prints, int s)
+{
+    const double sum = prints->side[0]->half_unit[s] + prints->side[1]->half_unit[s];
+
+    return s == STATISTIC_NORM ? sum / prints->root_n : sum;
+}
+
+/* An infinite norm beside a finite maximum: the sum of squares overflowed, not the data. */
+static bool norm_overflowed(const struct statistics *print)
+{
+    return isinf(print->value[STATISTIC_NORM]) && isfinite(print->value[STATISTIC_MAX]);
+}
+
+struct visible {
+    double   drift, hidden, scale;
+    unsigned compared, mismatches;
+};
+
+static struct visible prints_compare(const struct prints *prints)
+{
+    struct visible visible = {0};
+    double         widest = 0, gap = 0;
+
+    for (int s = 0; s < STATISTIC_COUNT; s++) {
+        const double r = print_value(prints, 0, s), c = print_value(prints, 1, s);
+        const bool   present[2] = {!isnan(prints->side[0]->value[s]), !isnan(prints->side[1]->value[s])};
+        if (s == STATISTIC_NORM && (norm_overflowed(prints->side[0]) || norm_overflowed(prints->side[1])))
+            continue;
+        if (!present[0] || !present[1] || isnan(r) || isnan(c))
+            continue;
+        visible.compared++;
+        if (!isfinite(r) || !isfinite(c)) {
+            visible.mismatches += r != c;
+            continue;
+        }
+        const double rho = print_half_unit(prints, s), delta = fabs(c - r) - rho;
+        if (fabs(r) > visible.scale)
+            visible.scale = fabs(r);
+        if (rho > widest)
+            widest = rho;
+        if (delta > gap)
+            gap = delta;
+    }
+    if (visible.scale == 0) {
+        visible.drift = gap > 0 ? (double)INFINITY : 0;
+        visible.hidden = widest > 0 ? (double)INFINITY : 0;
+    } else {
+        visible.drift = gap / visible.scale;
+        visible.hidden = widest / visible.scale;
+    }
+    return visible;
+}
+
+static double root_of_count(const struct slot_pair *slot, const struct statistics *const *print)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        uint64_t count;
+        const struct dump_slot *dumped = slot->side[side];
+        if (dumped->has_shape && nd_shape_count(&dumped->storage, &count) && count > 0)
+            return sqrt((double)count);
+    }
+    /* Without a shape a norm can only stand beside other norms. */
+    for (int s = 0; s < STATISTIC_NORM; s++)
+        if (!isnan(print[0]->value[s]) && !isnan(print[1]->value[s]))
+            return NOTHING;
+    return 1;
+}
+
+static bool print_of(const struct comparison *comparison, unsigned side,
+                     const struct dump_slot *slot, struct statistics *computed,
+                     const struct statistics **ret_print, struct slot_pair *pair)
+{
+    struct open_slot open;
+    struct nd_error  err = {0};
+
+    if (slot->evidence == ND_EVIDENCE_STATISTICS) {
+        *ret_print = &slot->statistics;
+        return true;
+    }
+    if (slot->broken == NULL && nd_slot_open(comparison->dump[side], slot, &open, &err) == ND_OK) {
+        (void)nd_statistics_of_values(comparison, &open.view, nd_slot_dtype(slot), computed);
+        (void)nd_slot_close(&open);
+        *ret_print = computed;
+        return true;
+    }
+    pair->state = SLOT_UNREADABLE;
+    pair->reason = slot->broken != NULL ? slot->broken
+                                        : nd_arena_format(comparison->arena, "%s", err.found);
+    return false;
+}
+
+/* A statistic that is NaN as printed (not missing) on one side and a number on the other. */
+static unsigned nan_mismatches(const struct statistics *const *print)
+{
+    unsigned count = (print[0]->nan_count > 0) != (print[1]->nan_count > 0);
+
+    for (int s = 0; s < STATISTIC_COUNT; s++) {
+        const bool nan_r = isnan(print[0]->value[s]) && print[0]->is_nan[s];
+        const bool nan_c = isnan(print[1]->value[s]) && print[1]->is_nan[s];
+        count += (nan_r && !isnan(print[1]->value[s])) || (nan_c && !isnan(print[0]->value[s]));
+    }
+    return count;
+}
+
+static void shapes_of_prints(struct slot_pair *slot)
+{
+    const struct dump_slot *r = slot->side[0], *c = slot->side[1];
+
+    if (!r->has_shape || !c->has_shape)
+        return;
+    const struct nd_shape a = nd_shape_squeezed(r->has_logical ? &r->logical : &r->storage);
+    const struct nd_shape b = nd_shape_squeezed(c->has_logical ? &c->logical : &c->storage);
+    uint64_t              n, k;
+    if (nd_shape_equal(&a, &b))
+        return;
+    /* A layout may reorder a print's tensor, never change how many elements it has. */
+    if (nd_shape_count(&a, &n) && nd_shape_count(&b, &k) && n == k) {
+        nd_slot_note(slot, "shape_differs");
+        return;
+    }
+    slot->state = SLOT_SHAPE;
+    slot->reason = "shapes differ";
+}
+
+void nd_compare_statistics(const struct comparison *comparison, const struct layer_pair *layer,
+                           struct slot_pair *slot)
+{
+    struct statistics        computed[2];
+    const struct statistics *print[2];
+    struct nd_slot          *result = &slot->result;
+
+    (void)layer;
+    result->evidence = ND_EVIDENCE_STATISTICS;
+    for (unsigned side = 0; side < 2; side++)
+        if (!print_of(comparison, side, slot->side[side], &computed[side], &print[side], slot))
+            return;
+    shapes_of_prints(slot);
+    if (slot->state == SLOT_SHAPE)
+        return;
+    const struct prints  prints = {{print[0], print[1]}, root_of_count(slot, print)};
+    const struct visible visible = prints_compare(&prints);
+    result->nonfinite_mismatches = visible.mismatches + nan_mismatches(print);
+    if (norm_overflowed(print[0]) || norm_overflowed(print[1]))
+        nd_slot_note(slot, "statistic_overflowed");
+    if (visible.compared == 0 && result->nonfinite_mismatches == 0) {
+        slot->state = SLOT_SKIPPED;
+        slot->reason = "the two sides print no statistic in common";
+        return;
+    }
+    result->drift = visible.drift;
+    result->hidden_up_to = visible.hidden;
+    slot->differs = visible.drift > 0 || result->nonfinite_mismatches > 0;
+    if (visible.drift == 0 && visible.hidden > 1e-1 && result->nonfinite_mismatches == 0)
+        result->tier = ND_TIER_UNRESOLVED;
+    else
+        result->tier = ND_TIER_NOISE; /* judge.c takes it from drift; never exact */
+    slot->state = SLOT_COMPARED;
+}

@@ -1,0 +1,373 @@
+/*
+ * From a slot to its values: bytes that are stored are seen where they lie; a deflated
+ * member is inflated first, small ones into memory, large ones into a temporary file.
+ * Whatever is wrong is this tensor's trouble alone.
+ */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#include "formats/extent.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "formats/files.h"
+
+enum {
+    IN_MEMORY = 256 * 1024, /* so that 2 sides x 64 threads stay below 32 MiB */
+    INFLATE_BLOCK = 256 * 1024,
+    ZLIB_STEP = 1 << 30 /* zlib counts in 32 bits */
+};
+
+enum crc_state { CRC_UNKNOWN, CRC_FINE, CRC_WRONG };
+
+/* --- views ------------------------------------------------------------------------- */
+
+uint64_t nd_extent_payload(const struct extent *extent)
+{
+    const uint64_t whole = extent->codec == CODEC_STORED ? extent->size : extent->raw_size;
+    return extent->skip > whole ? 0 : whole - extent->skip;
+}
+
+enum nd_status nd_slot_storage_view(const struct dump_slot *slot, const void *data,
+                                    uint64_t size, struct tensor_view *ret_view,
+                                    struct nd_error *err)
+{
+    char     shape[400];
+    uint64_t need;
+
+    if (slot->dtype == ND_DTYPE_NONE)
+        return nd_fail(err, ND_ERR_UNSUPPORTED, "an element type that is known", "'%s'",
+                       slot->dtype_text == NULL ? "none" : slot->dtype_text);
+    if (slot->storage.rank > ND_MAX_RANK)
+        return nd_fail(err, ND_ERR_LIMIT, "at most 16 dimensions", "%" PRIu32 " dimensions",
+                       slot->storage.rank);
+    const struct dtype_info *const info = nd_dtype_info(slot->dtype);
+    nd_shape_text(&slot->storage, shape, sizeof shape);
+    if (!nd_shape_bytes(&slot->storage, info->size, &need))
+        return nd_fail(err, ND_ERR_MALFORMED, "a shape below 2^63 bytes", "shape %s of %s", shape,
+                       info->name);
+    if (!slot->strided && need > size)
+        return nd_fail(err, ND_ERR_MALFORMED, NULL,
+                       "shape %s of %s takes %" PRIu64 " bytes, there are %" PRIu64, shape,
+                       info->name, need, size);
+    nd_view_contiguous(ret_view, data, size, slot->dtype, &slot->storage);
+    ret_view->swapped = slot->swapped;
+    if (slot->strided && !nd_view_set_strides(ret_view, slot->base, slot->stride))
+        return nd_fail(err, ND_ERR_MALFORMED, "strides that stay inside the data",
+                       "shape %s of %s, whose strides leave the %" PRIu64 " bytes of its storage",
+                       shape, info->name, size);
+    return ND_OK;
+}
+
+/* The storage in logical order. */
+static enum nd_status logical_view(const struct dump_slot *slot,
+                                   const struct tensor_view *storage,
+                                   struct tensor_view *ret_view, struct nd_error *err)
+{
+    const char *why = "";
+    uint32_t    c0 = slot->c0;
+    uint64_t    count;
+
+    *ret_view = *storage;
+    if (slot->layout != NULL) {
+        if (slot->strided)
+            return nd_fail(err, ND_ERR_UNSUPPORTED, NULL, "a device layout with strides");
+        if (!nd_layout_apply(ret_view, slot->layout, &slot->storage, &slot->logical, &c0, &why))
+            return nd_fail(err, ND_ERR_MALFORMED, NULL, "layout %s: %s", slot->layout->name, why);
+        return ND_OK;
+    }
+    if (!slot->has_logical || nd_shape_equal(&slot->logical, &slot->storage))
+        return ND_OK;
+    char a[400], b[400];
+    nd_shape_text(&slot->logical, a, sizeof a);
+    nd_shape_text(&slot->storage, b, sizeof b);
+    if (slot->logical.rank > ND_MAX_RANK || !nd_shape_count(&slot->logical, &count) ||
+        count != storage->count || !storage->contiguous)
+        return nd_fail(err, ND_ERR_MALFORMED, "a layout that explains it",
+                       "logical shape %s for bytes of shape %s", a, b);
+    nd_view_contiguous(ret_view, storage->data, storage->data_size, slot->dtype, &slot->logical);
+    ret_view->swapped = slot->swapped;
+    ret_view->base = storage->base;
+    return ND_OK;
+}
+
+/* --- checksums --------------------------------------------------------------------- */
+
+static uint32_t crc_of(uint32_t crc, const unsigned char *bytes, uint64_t size)
+{
+    while (size > 0) {
+        const uInt step = size > ZLIB_STEP ? ZLIB_STEP : (uInt)size;
+        crc = (uint32_t)crc32(crc, bytes, step);
+        bytes += step;
+        size -= step;
+    }
+    return crc;
+}
+
+static enum nd_status fail_crc(const struct extent *extent, struct nd_error *err)
+{
+    return nd_fail(err, ND_ERR_MALFORMED, "data that fits its checksum",
+                   "data whose CRC-32 is not the recorded %08" PRIx32, extent->crc);
+}
+
+/* Stored bytes are checked when first opened; what was found holds for later openings. */
+static enum nd_status check_stored(const struct dump_slot *slot, const struct map *map,
+                                   struct nd_error *err)
+{
+    const struct extent *const extent = &slot->extent;
+
+    if (!extent->has_crc)
+        return ND_OK;
+    unsigned char state = slot->crc_state == NULL ? CRC_UNKNOWN
+                                                  : atomic_load(slot->crc_state);
+    if (state == CRC_UNKNOWN) {
+        const uint32_t crc =
+            crc_of(0, map->bytes == NULL ? NULL : map->bytes + extent->crc_offset,
+                   extent->crc_size);
+        state = crc == extent->crc ? CRC_FINE : CRC_WRONG;
+        if (slot->crc_state != NULL && nd_map_intact(map))
+            atomic_store(slot->crc_state, state);
+    }
+    return state == CRC_FINE ? ND_OK : fail_crc(extent, err);
+}
+
+/* --- deflated members -------------------------------------------------------------- */
+
+struct inflater {
+    z_stream             stream;
+    const unsigned char *in;
+    uint64_t             in_left;
+    uint64_t             made, size; /* decoded bytes so far, and as declared */
+    uint32_t             crc;
+    bool                 ended;
+};
+
+static enum nd_status inflater_fail(const struct inflater *self, const char *what,
+                                    struct nd_error *err)
+{
+    return nd_fail(err, ND_ERR_MALFORMED, NULL,
+                   "deflated data that %s after %" PRIu64 " of %" PRIu64 " bytes", what,
+                   self->made, self->size);
+}
+
+/* Fills out[0..n) or up to the stream's end. */
+static enum nd_status inflater_fill(struct inflater *self, unsigned char *out, size_t n,
+                                    struct nd_error *err)
+{
+    z_stream *const stream = &self->stream;
+
+    stream->next_out = out;
+    stream->avail_out = (uInt)n;
+    while (stream->avail_out > 0 && !self->ended) {
+        if (stream->avail_in == 0) {
+            const uInt step = self->in_left > ZLIB_STEP ? ZLIB_STEP : (uInt)self->in_left;
+            stream->next_in = (unsigned char *)(uintptr_t)self->in;
+            stream->avail_in = step;
+            self->in += step;
+            self->in_left -= step;
+        }
+        const int code = inflate(stream, Z_NO_FLUSH);
+        self->ended = code == Z_STREAM_END;
+        if (code == Z_MEM_ERROR)
+            return nd_fail_memory(err);
+        if (code == Z_BUF_ERROR && self->in_left == 0)
+            return inflater_fail(self, "ends early", err);
+        if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+            return inflater_fail(self, "is damaged", err);
+    }
+    return ND_OK;
+}
+
+/* One block: exactly `want` bytes, counted and summed. */
+static enum nd_status inflater_block(struct inflater *self, unsigned char *out, size_t want,
+                                     struct nd_error *err)
+{
+    ND_TRY(inflater_fill(self, out, want, err));
+    const size_t got = want - self->stream.avail_out;
+    self->made += got;
+    if (got < want)
+        return inflater_fail(self, "ends", err);
+    self->crc = crc_of(self->crc, out, got);
+    return ND_OK;
+}
+
+/* No byte may follow the declared ones. */
+static enum nd_status inflater_finish(struct inflater *self, const struct extent *extent,
+                                      struct nd_error *err)
+{
+    unsigned char more;
+
+    if (!self->ended) {
+        ND_TRY(inflater_fill(self, &more, 1, err));
+        if (self->stream.avail_out == 0)
+            return inflater_fail(self, "goes on", err);
+    }
+    if (extent->has_crc && self->crc != extent->crc)
+        return fail_crc(extent, err);
+    return ND_OK;
+}
+
+static enum nd_status inflate_to_memory(struct inflater *self, struct map *ret_map,
+                                        struct nd_error *err)
+{
+    void *const bytes = mmap(NULL, (size_t)self->size, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes == MAP_FAILED)
+        return nd_fail_memory(err);
+    const enum nd_status status = inflater_block(self, bytes, (size_t)self->size, err);
+    if (status != ND_OK)
+        munmap(bytes, (size_t)self->size);
+    else
+        *ret_map = (struct map){.bytes = bytes, .size = self->size, .guard = -1};
+    return status;
+}
+
+static enum nd_status inflate_to_file(struct inflater *self, int fd, unsigned char *block,
+                                      struct nd_error *err)
+{
+    while (self->made < self->size) {
+        const uint64_t left = self->size - self->made;
+        const size_t   want = left < INFLATE_BLOCK ? (size_t)left : INFLATE_BLOCK;
+        ND_TRY(inflater_block(self, block, want, err));
+        if (!nd_spool_write(fd, block, want)) {
+            nd_fail_errno(err, "a temporary file", errno);
+            nd_error_hint(err, "set TMPDIR to a folder with room for the largest tensor");
+            return ND_ERR_IO;
+        }
+    }
+    return ND_OK;
+}
+
+static enum nd_status inflate_to_spool(struct inflater *self, struct map *ret_map,
+                                       struct nd_error *err)
+{
+    unsigned char *const block = malloc(INFLATE_BLOCK);
+    const int            fd = nd_spool_new();
+    enum nd_status       status;
+
+    if (block == NULL)
+        status = nd_fail_memory(err);
+    else if (fd < 0)
+        status = nd_fail_errno(err, "a temporary file", errno);
+    else
+        status = inflate_to_file(self, fd, block, err);
+    if (status == ND_OK)
+        status = nd_map_fd(fd, ret_map, err);
+    if (fd >= 0)
+        close(fd);
+    free(block);
+    return status;
+}
+
+static enum nd_status inflate_extent(const struct extent *extent, const struct map *map,
+                                     struct map *ret_map, struct nd_error *err)
+{
+    struct inflater self = {.in_left = extent->size, .size = extent->raw_size};
+    struct map      made = {.guard = -1};
+
+    if (extent->size == 0)
+        return inflater_fail(&self, "ends early", err);
+    self.in = map->bytes + extent->offset;
+    if (inflateInit2(&self.stream, -MAX_WBITS) != Z_OK)
+        return nd_fail_memory(err);
+    enum nd_status status = ND_OK;
+    if (self.size > 0)
+        status = self.size <= IN_MEMORY ? inflate_to_memory(&self, &made, err)
+                                        : inflate_to_spool(&self, &made, err);
+    if (status == ND_OK)
+        status = inflater_finish(&self, extent, err);
+    inflateEnd(&self.stream);
+    if (status != ND_OK)
+        nd_map_close(&made);
+    else
+        *ret_map = made;
+    return status;
+}
+
+/* --- opening ----------------------------------------------------------------------- */
+
+/* The bytes of the slot; *map is the file's mapping and becomes the slot's own if it was
+ * opened for it, or is replaced by the inflated member. */
+static enum nd_status slot_bytes(const struct dump_slot *slot, struct map map, bool is_own,
+                                 struct open_slot *open, const unsigned char **ret_data,
+                                 struct nd_error *err)
+{
+    const struct extent *const extent = &slot->extent;
+    enum nd_status             status;
+
+    if (extent->codec == CODEC_STORED) {
+        status = check_stored(slot, &map, err);
+        open->own_map = map;
+        open->has_own_map = is_own;
+        *ret_data = map.bytes == NULL ? NULL : map.bytes + extent->offset + extent->skip;
+        if (status != ND_OK && is_own)
+            nd_map_close(&open->own_map);
+        return status;
+    }
+    status = inflate_extent(extent, &map, &open->own_map, err);
+    open->has_own_map = status == ND_OK;
+    if (status == ND_OK)
+        *ret_data = open->own_map.bytes == NULL ? NULL : open->own_map.bytes + extent->skip;
+    if (!nd_map_intact(&map)) {
+        if (status == ND_OK)
+            nd_map_close(&open->own_map);
+        status = nd_fail(err, ND_ERR_CHANGED, NULL, "the file shrank while it was read");
+    }
+    if (is_own)
+        nd_map_close(&map);
+    return status;
+}
+
+static enum nd_status slot_open(const struct dump *dump, const struct dump_slot *slot,
+                                struct open_slot *open, struct nd_error *err)
+{
+    const struct dump_file *const file = &dump->files[slot->extent.file];
+    const unsigned char          *data = NULL;
+    struct map                    map = file->map;
+
+    if (!file->is_mapped)
+        ND_TRY(nd_file_reopen(dump, file, &map, err));
+    ND_TRY(slot_bytes(slot, map, !file->is_mapped, open, &data, err));
+    enum nd_status status = nd_slot_storage_view(slot, data, nd_extent_payload(&slot->extent),
+                                                 &open->storage, err);
+    if (status == ND_OK)
+        status = logical_view(slot, &open->storage, &open->view, err);
+    if (status != ND_OK && open->has_own_map)
+        nd_map_close(&open->own_map);
+    return status;
+}
+
+enum nd_status nd_slot_open(const struct dump *dump, const struct dump_slot *slot,
+                            struct open_slot *ret_open, struct nd_error *err)
+{
+    struct open_slot open = {.file = slot->extent.file, .dump = dump};
+    enum nd_status   status;
+
+    if (slot->broken != NULL)
+        status = nd_fail(err, ND_ERR_MALFORMED, NULL, "%s", slot->broken);
+    else if (slot->evidence != ND_EVIDENCE_VALUES)
+        status = nd_fail(err, ND_ERR_UNSUPPORTED, "values", "no values");
+    else
+        status = slot_open(dump, slot, &open, err);
+    if (status == ND_OK)
+        *ret_open = open;
+    else if (slot->extent.file < dump->file_count)
+        nd_error_file(err, dump->files[slot->extent.file].path);
+    return status;
+}
+
+bool nd_slot_close(struct open_slot *open)
+{
+    const struct dump_file *const file = &open->dump->files[open->file];
+    bool                          intact = !file->is_mapped || nd_map_intact(&file->map);
+
+    if (open->has_own_map) {
+        intact = intact && nd_map_intact(&open->own_map);
+        nd_map_close(&open->own_map);
+        open->has_own_map = false;
+    }
+    return intact;
+}

@@ -1,0 +1,164 @@
+/*
+ * Lanes: their start, their fold, and the steps that need a look at every element.
+ */
+#include "kernels/lanes.h"
+
+#include <string.h>
+
+void nd_lanes_init(struct lanes *lanes)
+{
+    memset(lanes->sum, 0, sizeof lanes->sum);
+    lanes_extremes_init(&lanes->extremes);
+}
+
+/* 16 lanes to 8, 4, 2, 1. */
+static double lanes_sum(const double *lane)
+{
+    double sum[MOMENTS_LANES];
+
+    memcpy(sum, lane, sizeof sum);
+    for (int half = MOMENTS_LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            sum[l] += sum[l + half];
+    return sum[0];
+}
+
+void nd_lanes_fold(const struct lanes *lanes, struct nd_moments *moments)
+{
+    double *const into[LANE_DIFFER] = {
+        [LANE_ABS] = &moments->sum_abs, [LANE_EE] = &moments->sum_ee,
+        [LANE_R] = &moments->sum_r,     [LANE_C] = &moments->sum_c,
+        [LANE_RR] = &moments->sum_rr,   [LANE_CC] = &moments->sum_cc,
+        [LANE_RC] = &moments->sum_rc,   [LANE_PR] = &moments->sum_pr,
+        [LANE_PC] = &moments->sum_pc,   [LANE_PRR] = &moments->sum_prr,
+        [LANE_PCC] = &moments->sum_pcc, [LANE_PRC] = &moments->sum_prc,
+    };
+
+    for (int sum = 0; sum < LANE_DIFFER; sum++)
+        *into[sum] += lanes_sum(lanes->sum[sum]);
+    moments->differ += (uint64_t)lanes_sum(lanes->sum[LANE_DIFFER]);
+    for (int side = 0; side < 2; side++) {
+        const double min = lanes_least(lanes->extremes.min[side]);
+        const double max = lanes_greatest(lanes->extremes.max[side]);
+        /* Adding +0 makes a negative zero positive: which of the two came first does not
+         * matter then. */
+        if (min < moments->min[side])
+            moments->min[side] = min + 0.0;
+        if (max > moments->max[side])
+            moments->max[side] = max + 0.0;
+    }
+}
+
+static void lanes_count_side(struct side_counts *counts, double value)
+{
+    counts->nan += isnan(value) ? 1 : 0;
+    counts->pos_inf += value == HUGE_VAL ? 1 : 0;
+    counts->neg_inf += value == -HUGE_VAL ? 1 : 0;
+}
+
+/* A position that stays out of the sums. */
+static void lanes_count_odd(struct nd_moments *moments, enum pair_state state, double r,
+                            double c)
+{
+    if (state == PAIR_MASKED) {
+        moments->masked++;
+        moments->masks_differ += r != c ? 1 : 0;
+        return;
+    }
+    if (state == PAIR_MISMATCHES) {
+        moments->mismatches++;
+        moments->differ++;
+    }
+    lanes_count_side(&moments->side[0], r);
+    lanes_count_side(&moments->side[1], c);
+}
+
+bool nd_lanes_copies(struct lanes_run *run, const double *r, const double *c, size_t n,
+                     struct lanes_copies *ret)
+{
+    struct nd_moments *const moments = run->moments;
+    const double             scale = run->pair->scale;
+    double                   first[2] = {0.0, 0.0};
+    uint64_t                 kept = 0;
+
+    memset(ret->kept, 0, sizeof ret->kept);
+    for (size_t i = 0; i < n; i++) {
+        const enum pair_state state = nd_pair_state(run->pair, r[i], c[i]);
+        if (state != PAIR_KEPT) {
+            lanes_count_odd(moments, state, r[i], c[i]);
+            continue;
+        }
+        if (kept++ == 0) {
+            first[0] = r[i];
+            first[1] = c[i];
+        }
+        ret->kept[i] = true;
+        /* The pass counts what differs after scaling; here is what scaling hides. */
+        moments->differ += r[i] != c[i] && r[i] * scale == c[i] * scale ? 1 : 0;
+    }
+    moments->n += kept;
+    for (size_t i = 0; kept != 0 && i < PAIR_STEP; i++) {
+        const bool use = ret->kept[i];
+        ret->plain[0][i] = use ? r[i] : first[0];
+        ret->plain[1][i] = use ? c[i] : first[1];
+        ret->zeroed[0][i] = use ? r[i] * scale : 0.0;
+        ret->zeroed[1][i] = use ? c[i] * scale : 0.0;
+        ret->pivoted[0][i] = use ? r[i] * scale : run->pivot.r;
+        ret->pivoted[1][i] = use ? c[i] * scale : run->pivot.c;
+    }
+    return kept != 0;
+}
+
+static void lanes_add(struct lanes_run *run, const struct pair_values *values, unsigned i,
+                      uint64_t at)
+{
+    struct nd_moments *const moments = run->moments;
+    struct lanes *const      lanes = &run->lanes;
+    const unsigned           l = i % MOMENTS_LANES;
+    const double             r = values->r[i], c = values->c[i], d = values->abs[i];
+    const double             x = r * run->pair->scale, y = c * run->pair->scale;
+    const double             terms[LANE_SUMS] = {
+        [LANE_ABS] = d,    [LANE_EE] = d * d, [LANE_R] = x,
+        [LANE_C] = y,      [LANE_RR] = x * x, [LANE_CC] = y * y,
+        [LANE_RC] = values->product[i],       [LANE_DIFFER] = values->differs[i] ? 1.0 : 0.0,
+    };
+
+    for (int sum = 0; sum < LANE_SUMS; sum++)
+        lanes->sum[sum][l] += terms[sum];
+    if (!run->pair->is_complex) {
+        const double u = x - run->pivot.r, v = y - run->pivot.c;
+        lanes->sum[LANE_PR][l] += u;
+        lanes->sum[LANE_PC][l] += v;
+        lanes->sum[LANE_PRR][l] += u * u;
+        lanes->sum[LANE_PCC][l] += v * v;
+        lanes->sum[LANE_PRC][l] += u * v;
+    }
+    const double of[2] = {r, c};
+    for (int side = 0; side < 2; side++) {
+        double *const min = &lanes->extremes.min[side][l];
+        double *const max = &lanes->extremes.max[side][l];
+        *min = of[side] < *min ? of[side] : *min;
+        *max = of[side] > *max ? of[side] : *max;
+    }
+    if (!run->has_largest || d > moments->max_abs) {
+        run->has_largest = true;
+        moments->max_abs = d;
+        moments->max_abs_at = at + i;
+    }
+    moments->n++;
+}
+
+void nd_lanes_step_exact(struct lanes_run *run, const unsigned char *r,
+                         const unsigned char *c, size_t n, uint64_t at)
+{
+    struct pair_values values;
+
+    nd_pair_read(run->pair, r, c, (unsigned)n, &values);
+    for (unsigned i = 0; i < values.n; i++) {
+        if (values.state[i] == PAIR_KEPT)
+            lanes_add(run, &values, i, at);
+        else
+            lanes_count_odd(run->moments, (enum pair_state)values.state[i], values.r[i],
+                            values.c[i]);
+    }
+}

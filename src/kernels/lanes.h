@@ -1,0 +1,153 @@
+/*
+ * The lanes of a block: where the kernels add, and what is the same for all of them.
+ */
+#ifndef ND_KERNELS_LANES_H
+#define ND_KERNELS_LANES_H
+
+#include <math.h>
+#include <stddef.h>
+
+#include "kernels/moments.h"
+#include "kernels/pair.h"
+
+_Static_assert(PAIR_STEP % MOMENTS_LANES == 0 && MOMENTS_BLOCK % PAIR_STEP == 0 &&
+                   MOMENTS_CHUNK % MOMENTS_BLOCK == 0,
+               "steps fill blocks and blocks fill chunks");
+
+/* The sums of struct nd_moments, in its order. */
+enum lane_sum {
+    LANE_ABS,
+    LANE_EE,
+    LANE_R,
+    LANE_C,
+    LANE_RR,
+    LANE_CC,
+    LANE_RC,
+    LANE_PR,
+    LANE_PC,
+    LANE_PRR,
+    LANE_PCC,
+    LANE_PRC,
+    LANE_DIFFER, /* a count, exact as a double */
+    LANE_SUMS
+};
+
+struct lanes_extremes {
+    double min[2][MOMENTS_LANES], max[2][MOMENTS_LANES];
+};
+
+/* The accumulators of one block: element i of the block belongs to lane i % 16. */
+struct lanes {
+    double                sum[LANE_SUMS][MOMENTS_LANES];
+    struct lanes_extremes extremes;
+};
+
+/* What one chunk carries from step to step. */
+struct lanes_run {
+    const struct pair   *pair;
+    struct moments_pivot pivot;       /* times the scale */
+    struct lanes         lanes;       /* of the block at hand */
+    bool                 has_largest; /* moments->max_abs and its index are set */
+    struct nd_moments   *moments;     /* counts and the largest |e| go straight there */
+};
+
+/*
+ * An odd step made harmless: positions that do not count, up to the next full group of
+ * lanes, hold what changes nothing.
+ */
+struct lanes_copies {
+    double plain[2][PAIR_STEP];   /* the first pair that counts: for the extremes */
+    double zeroed[2][PAIR_STEP];  /* zeros: for sums of values (scaled) */
+    double pivoted[2][PAIR_STEP]; /* the pivot: for sums about it (scaled) */
+    bool   kept[PAIR_STEP];
+};
+
+void nd_lanes_init(struct lanes *lanes);
+/* Folds the lanes in their fixed tree and adds the block to the chunk. */
+void nd_lanes_fold(const struct lanes *lanes, struct nd_moments *moments);
+
+/* Counts every position of an odd step and fills the copies; false: none is in the sums. */
+bool nd_lanes_copies(struct lanes_run *run, const double *r, const double *c, size_t n,
+                     struct lanes_copies *ret);
+
+/* A kernel's step, one element at a time: for complex elements and 64-bit integers. */
+void nd_lanes_step_exact(struct lanes_run *run, const unsigned char *r,
+                         const unsigned char *c, size_t n, uint64_t at);
+
+static inline void lanes_extremes_init(struct lanes_extremes *extremes)
+{
+    for (int side = 0; side < 2; side++)
+        for (int l = 0; l < MOMENTS_LANES; l++) {
+            extremes->min[side][l] = HUGE_VAL;
+            extremes->max[side][l] = -HUGE_VAL;
+        }
+}
+
+static inline void lanes_extremes_add(struct lanes_extremes *into,
+                                      const struct lanes_extremes *step)
+{
+    for (int side = 0; side < 2; side++)
+        for (int l = 0; l < MOMENTS_LANES; l++) {
+            const double min = step->min[side][l], max = step->max[side][l];
+            into->min[side][l] = min < into->min[side][l] ? min : into->min[side][l];
+            into->max[side][l] = max > into->max[side][l] ? max : into->max[side][l];
+        }
+}
+
+static inline double lanes_least(const double *lane)
+{
+    double least = lane[0];
+
+    for (int l = 1; l < MOMENTS_LANES; l++)
+        least = lane[l] < least ? lane[l] : least;
+    return least;
+}
+
+static inline double lanes_greatest(const double *lane)
+{
+    double greatest = lane[0];
+
+    for (int l = 1; l < MOMENTS_LANES; l++)
+        greatest = lane[l] > greatest ? lane[l] : greatest;
+    return greatest;
+}
+
+/* Only values as low as a mask constant on both sides can be masked. */
+static inline bool lanes_may_hold_masks(const struct pair *pair,
+                                        const struct lanes_extremes *step)
+{
+    return lanes_least(step->min[0]) <= pair->masks[0].top &&
+           lanes_least(step->min[1]) <= pair->masks[1].top;
+}
+
+/* Integers up to 2^53 are themselves as doubles. */
+static inline bool lanes_are_exact(const struct lanes_extremes *step)
+{
+    bool exact = true;
+
+    for (int side = 0; side < 2; side++)
+        exact = exact && lanes_least(step->min[side]) > -0x1p53 &&
+                lanes_greatest(step->max[side]) < 0x1p53;
+    return exact;
+}
+
+/* Keeps the first place of the largest |e|; kept NULL: all n positions count. */
+static inline void lanes_largest(struct lanes_run *run, const double *largest, const double *r,
+                                 const double *c, const bool *kept, size_t n, uint64_t at)
+{
+    struct nd_moments *const moments = run->moments;
+    const double             found = lanes_greatest(largest);
+
+    if (run->has_largest && !(found > moments->max_abs))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        if ((kept == NULL || kept[i]) && fabs(c[i] - r[i]) == found) {
+            run->has_largest = true;
+            moments->max_abs = found;
+            moments->max_abs_at = at + i;
+            return;
+        }
+    }
+}
+
+#endif

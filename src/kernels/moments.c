@@ -1,0 +1,233 @@
+/*
+ * The hot pass over a chunk of two views, and the kernels of every instruction set.
+ */
+#include "kernels/moments.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/kernel_set.h"
+#include "kernels/load.h"
+
+/* Which rows of dtypes.def the kernels decode themselves. */
+#define TMPL_IF_ND_KIND_FLOAT(...) __VA_ARGS__
+#define TMPL_IF_ND_KIND_INT(...) __VA_ARGS__
+#define TMPL_IF_ND_KIND_BOOL(...) __VA_ARGS__
+#define TMPL_IF_ND_KIND_COMPLEX(...)
+
+/* gcc unrolls short loops before it looks for vectors in them, and then finds none. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
+#define TMPL_KEEP_LOOP _Pragma("GCC unroll 1")
+#else
+#define TMPL_KEEP_LOOP
+#endif
+
+#if defined(__aarch64__)
+/* NEON is part of every aarch64: "base" is the same code under the name that all have. */
+#define TMPL_ISA neon
+#define TMPL_ID ISA_NEON
+#define TMPL_WIDTH 4
+#include "kernels/moments_tmpl.h"
+#endif
+
+#define TMPL_ISA base
+#define TMPL_ID ISA_BASE
+#define TMPL_WIDTH 2
+#include "kernels/moments_tmpl.h"
+
+#if defined(__x86_64__)
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2")
+#endif
+#define TMPL_ISA avx2
+#define TMPL_ID ISA_AVX2
+#define TMPL_WIDTH 4
+#include "kernels/moments_tmpl.h"
+#if defined(__clang__)
+#pragma clang attribute pop
+#pragma clang attribute push(                                                            \
+    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))), apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl")
+#endif
+#define TMPL_ISA avx512
+#define TMPL_ID ISA_AVX512
+#define TMPL_WIDTH 8
+#include "kernels/moments_tmpl.h"
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#endif /* x86-64 */
+
+/* Gathered bytes stay in the L1 cache with room for the doubles made of them. */
+enum { MOMENTS_GATHER = 2 * PAIR_STEP };
+
+struct moments_pivot nd_moments_pivot(const struct tensor_view *r, const struct tensor_view *c,
+                                      enum nd_dtype real_r, enum nd_dtype real_c)
+{
+    const struct moments_policy policy = {.nan_strict = false, .scale = 1.0};
+    unsigned char               buffer[2][PAIR_STEP * PAIR_ELEMENT_MAX];
+    struct pair_values          values;
+    struct pair                 pair;
+
+    nd_pair_init(&pair, r, c, real_r, real_c, &policy);
+    for (uint64_t at = 0; !pair.is_complex && at < r->count; at += PAIR_STEP) {
+        const uint64_t left = r->count - at;
+        const unsigned n = left < PAIR_STEP ? (unsigned)left : PAIR_STEP;
+        nd_pair_read(&pair, nd_pair_bytes(r, at, n, buffer[0]),
+                     nd_pair_bytes(c, at, n, buffer[1]), n, &values);
+        for (unsigned i = 0; i < n; i++)
+            if (values.state[i] == PAIR_KEPT)
+                return (struct moments_pivot){values.r[i], values.c[i]};
+    }
+    return (struct moments_pivot){0.0, 0.0};
+}
+
+/* One block of at most MOMENTS_BLOCK positions. */
+static void moments_block(const struct kernel_set *set, struct lanes_run *run, uint64_t first,
+                          uint64_t count)
+{
+    const struct pair *const pair = run->pair;
+    const unsigned           size[2] = {nd_dtype_info(pair->view[0]->dtype)->size,
+                                        nd_dtype_info(pair->view[1]->dtype)->size};
+    unsigned char            buffer[2][MOMENTS_GATHER * PAIR_ELEMENT_MAX];
+
+    nd_lanes_init(&run->lanes);
+    for (uint64_t done = 0; done < count; done += MOMENTS_GATHER) {
+        const uint64_t       left = count - done;
+        const size_t         n = left < MOMENTS_GATHER ? (size_t)left : MOMENTS_GATHER;
+        const uint64_t       at = first + done;
+        const unsigned char *r = nd_pair_bytes(pair->view[0], at, n, buffer[0]);
+        const unsigned char *c = nd_pair_bytes(pair->view[1], at, n, buffer[1]);
+
+        if (run->moments->bit_equal)
+            run->moments->bit_equal = memcmp(r, c, n * size[0]) == 0;
+        for (size_t i = 0; i < n; i += PAIR_STEP) {
+            const size_t step = n - i < PAIR_STEP ? n - i : PAIR_STEP;
+            (pair->is_complex ? nd_lanes_step_exact : set->step)(
+                run, r + i * size[0], c + i * size[1], step, at + i);
+        }
+    }
+    nd_lanes_fold(&run->lanes, run->moments);
+}
+
+void nd_moments_measure(const struct kernel_set *set, const struct tensor_view *r,
+                        const struct tensor_view *c, enum nd_dtype real_r, enum nd_dtype real_c,
+                        uint64_t first, uint64_t count, const struct moments_pivot *pivot,
+                        const struct moments_policy *policy, struct nd_moments *ret)
+{
+    struct pair      pair;
+    struct lanes_run run = {
+        .pair = &pair,
+        .pivot = {pivot->r * policy->scale, pivot->c * policy->scale},
+        .moments = ret,
+    };
+
+    nd_pair_init(&pair, r, c, real_r, real_c, policy);
+    nd_moments_init(ret);
+    ret->scale = policy->scale;
+    ret->total = count;
+    ret->bit_equal = r->dtype == c->dtype;
+    for (uint64_t done = 0; done < count; done += MOMENTS_BLOCK) {
+        const uint64_t left = count - done;
+        moments_block(set, &run, first + done, left < MOMENTS_BLOCK ? left : MOMENTS_BLOCK);
+    }
+}
+
+void nd_moments_init(struct nd_moments *moments)
+{
+    memset(moments, 0, sizeof *moments);
+    moments->bit_equal = true;
+    moments->scale = 1.0;
+    for (int side = 0; side < 2; side++) {
+        moments->min[side] = HUGE_VAL;
+        moments->max[side] = -HUGE_VAL;
+    }
+}
+
+static void moments_fold_counts(struct nd_moments *into, const struct nd_moments *next)
+{
+    into->total += next->total;
+    into->n += next->n;
+    into->differ += next->differ;
+    into->mismatches += next->mismatches;
+    into->masked += next->masked;
+    into->masks_differ += next->masks_differ;
+    into->bit_equal = into->bit_equal && next->bit_equal;
+    for (int side = 0; side < 2; side++) {
+        into->side[side].nan += next->side[side].nan;
+        into->side[side].pos_inf += next->side[side].pos_inf;
+        into->side[side].neg_inf += next->side[side].neg_inf;
+    }
+}
+
+void nd_moments_fold(struct nd_moments *into, const struct nd_moments *next)
+{
+    if (next->n != 0 && (into->n == 0 || next->max_abs > into->max_abs)) {
+        into->max_abs = next->max_abs;
+        into->max_abs_at = next->max_abs_at;
+    }
+    moments_fold_counts(into, next);
+    into->scale = next->scale;
+    into->sum_abs += next->sum_abs;
+    into->sum_ee += next->sum_ee;
+    into->sum_r += next->sum_r;
+    into->sum_c += next->sum_c;
+    into->sum_rr += next->sum_rr;
+    into->sum_cc += next->sum_cc;
+    into->sum_rc += next->sum_rc;
+    into->sum_pr += next->sum_pr;
+    into->sum_pc += next->sum_pc;
+    into->sum_prr += next->sum_prr;
+    into->sum_pcc += next->sum_pcc;
+    into->sum_prc += next->sum_prc;
+    for (int side = 0; side < 2; side++) {
+        if (next->min[side] < into->min[side])
+            into->min[side] = next->min[side];
+        if (next->max[side] > into->max[side])
+            into->max[side] = next->max[side];
+    }
+}
+
+/* Squares outside [1e-290, 1e290] have lost digits, or come close to it. */
+static bool moments_is_out_of_range(double sum, double largest)
+{
+    return largest > 0.0 && !(sum >= 1e-290 && sum <= 1e290);
+}
+
+static double moments_largest(const struct nd_moments *moments, int side)
+{
+    const double low = fabs(moments->min[side]), high = fabs(moments->max[side]);
+
+    return low > high ? low : high;
+}
+
+/*
+ * The largest value is brought near 2^440: then 2^63 squares of errors stay below
+ * 4 * 2^880 * 2^63 < 1e290, and errors 2^-900 times as large still have squares that are
+ * no subnormals.  The exponent is bounded so that the factor and its inverse are normal.
+ */
+double nd_moments_rescale(const struct nd_moments *moments)
+{
+    const double largest_r = moments_largest(moments, 0);
+    const double largest_c = moments_largest(moments, 1);
+    const double largest = largest_r > largest_c ? largest_r : largest_c;
+    int          exponent;
+
+    if (moments->n == 0 || moments->scale != 1.0 ||
+        !(moments_is_out_of_range(moments->sum_ee, moments->max_abs) ||
+          moments_is_out_of_range(moments->sum_rr, largest_r) ||
+          moments_is_out_of_range(moments->sum_cc, largest_c)))
+        return 1.0;
+    frexp(largest, &exponent);
+    return ldexp(1.0, 440 - exponent < 1000 ? 440 - exponent : 1000);
+}

@@ -1,0 +1,423 @@
+/*
+ * The one meeting point: dumps are opened and compared, the figures are frozen, the checks
+ * say where and why, and everything becomes one struct nd_result.
+ */
+#include "normdiff/normdiff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "checks/check.h"
+#include "compare/compare.h"
+#include "compare/layout_rules.h"
+#include "compare/listing.h"
+#include "formats/format.h"
+#include "metrics/metric.h"
+
+/* What a result or listing keeps alive: names point into the dumps. */
+struct owned {
+    struct arena *arena;
+    struct dump  *dump[2];
+};
+
+const char *nd_version(void)
+{
+    return ND_VERSION;
+}
+
+void nd_options_init(struct nd_options *options)
+{
+    *options = (struct nd_options){
+        .step = -1, .rank = -1, .tiers = {1e-6, 1e-3, 1e-1}, .metric = "rel_l2",
+        .rel_floor = (double)NAN, .abs_floor = (double)NAN, .worst = 5, .max_mem = 1ull << 30,
+    };
+}
+
+static void owned_free(struct owned *owned)
+{
+    if (owned == NULL)
+        return;
+    nd_dump_close(owned->dump[0]);
+    nd_dump_close(owned->dump[1]);
+    nd_arena_free(owned->arena);
+    free(owned);
+}
+
+void nd_result_free(struct nd_result *result)
+{
+    if (result != NULL)
+        owned_free(result->arena);
+}
+
+void nd_listing_free(struct nd_listing *listing)
+{
+    if (listing != NULL)
+        owned_free(listing->arena);
+}
+
+/* --- options -------------------------------------------------------------------------- */
+
+static enum nd_status refuse(struct nd_error *err, const char *option)
+{
+    return nd_fail_key(err, ND_ERR_UNSUPPORTED, option, "an option that this version carries out",
+                       "%s is not carried out yet", option);
+}
+
+static enum nd_status check_unbuilt(const struct nd_options *options, struct nd_error *err)
+{
+    const struct {
+        const void *value;
+        const char *option;
+    } unbuilt[] = {
+        {options->fusion_file, "--fusion"},       {options->baseline, "--baseline"},
+        {options->write_baseline, "--write-baseline"}, {options->golden, "--golden"},
+        {options->rerun[0], "--rerun-reference"}, {options->rerun[1], "--rerun-candidate"},
+        {options->fp32[0], "--fp32-reference"},   {options->fp32[1], "--fp32-candidate"},
+    };
+
+    for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++)
+        if (unbuilt[i].value != NULL)
+            return refuse(err, unbuilt[i].option);
+    return ND_OK;
+}
+
+/* Drift must be a size of error: agreement scores run the other way. */
+static bool is_error_metric(const char *key)
+{
+    static const char *const keys[] = {"max_abs", "mean_abs", "rmse", "rel_l2", "max_rel",
+                                       "mean_rel", "max_scaled", "p50", "p90", "p99", "p999",
+                                       "max_ulp", "p99_ulp"};
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static enum nd_status check_options(const struct nd_options *options,
+                                    const struct metric **ret_metric, struct nd_error *err)
+{
+    const double *tiers = options->tiers;
+
+    ND_TRY(check_unbuilt(options, err));
+    if (!(tiers[0] >= 0 && tiers[0] <= tiers[1] && tiers[1] <= tiers[2] && isfinite(tiers[2])))
+        return nd_fail_key(err, ND_ERR_USAGE, "--tiers", "three numbers in ascending order",
+                           "%g,%g,%g", tiers[0], tiers[1], tiers[2]);
+    *ret_metric = nd_metric_by_name(options->metric);
+    if (*ret_metric == NULL || !is_error_metric((*ret_metric)->key))
+        return nd_fail_key(err, ND_ERR_USAGE, "--metric",
+                           "a metric that measures error: rel_l2, max_abs, mean_abs, rmse, "
+                           "max_rel, mean_rel, max_scaled, max_ulp ...",
+                           "\"%s\"", options->metric);
+    for (size_t i = 0; i < options->tol.count; i++) {
+        const char *rule = options->tol.items[i], *equals = strrchr(rule, '=');
+        double      number;
+        const char *end = equals == NULL ? NULL
+                                         : nd_number_read(equals + 1, rule + strlen(rule), &number);
+        if (end == NULL || *end != '\0' || equals == rule || !(number >= 0))
+            return nd_fail_key(err, ND_ERR_USAGE, "--tol", "GLOB=NUMBER", "\"%s\"", rule);
+    }
+    return ND_OK;
+}
+
+static enum nd_status choose_kernels(const struct nd_options *options,
+                                     const struct kernel_set **ret_set, struct nd_error *err)
+{
+    const enum isa isa = options->isa == NULL ? nd_isa_best() : nd_isa_by_name(options->isa);
+
+    if (isa == ISA_COUNT)
+        return nd_fail_key(err, ND_ERR_USAGE, "--isa", "base, avx2, avx512 or neon", "\"%s\"",
+                           options->isa == NULL ? "" : options->isa);
+    *ret_set = nd_kernel_set_for(isa);
+    if (*ret_set == NULL)
+        return nd_fail_key(err, ND_ERR_USAGE, "--isa", "an instruction set of this machine",
+                           "%s, which this machine does not have", nd_isa_name(isa));
+    return ND_OK;
+}
+
+/* --- the head ---------------------------------------------------------------------------- */
+
+static const char *commonest_dtype(const struct dump *dump)
+{
+    size_t counts[ND_DTYPE_COUNT] = {0};
+    int    best = -1;
+
+    for (size_t i = 0; i < dump->layer_count; i++)
+        for (size_t s = 0; s < dump->layers[i].slot_count; s++) {
+            const struct dump_slot *slot = &dump->layers[i].slots[s];
+            const enum nd_dtype     dtype = nd_slot_dtype(slot);
+            if (dtype != ND_DTYPE_NONE && strncmp(slot->name, "output", 6) == 0 &&
+                nd_dtype_info(dtype)->kind == ND_KIND_FLOAT)
+                counts[dtype]++;
+        }
+    for (int d = 0; d < ND_DTYPE_COUNT; d++)
+        if (counts[d] > 0 && (best < 0 || counts[d] > counts[best]))
+            best = d;
+    return best < 0 ? NULL : nd_dtype_info((enum nd_dtype)best)->name;
+}
+
+static struct nd_dump_info info_of(const struct dump *dump, const struct nd_options *options)
+{
+    return (struct nd_dump_info){
+        .path = dump->path, .format = dump->format->name, .title = dump->format->title,
+        .device = dump->device, .dtype = commonest_dtype(dump), .layers = dump->layer_count,
+        .tensors = dump->tensor_count, .bytes = dump->bytes,
+        .order = options->order_file != NULL ? ND_ORDER_OPTION : dump->order,
+        .partial = dump->partial,
+    };
+}
+
+static const char *fail_on_text(struct arena *arena, const struct nd_options *options)
+{
+    static const char *const words[] = {
+        [ND_FAIL_ON_ANY] = "any",       [ND_FAIL_ON_ELEVATED] = "elevated",
+        [ND_FAIL_ON_ORIGIN] = "origin", [ND_FAIL_ON_UNEXPECTED] = "unexpected",
+        [ND_FAIL_ON_NEVER] = "never",
+    };
+    char buf[32];
+
+    if (options->fail_on != ND_FAIL_ON_DEFAULT && options->fail_on != ND_FAIL_ON_NUMBER)
+        return words[options->fail_on];
+    return nd_arena_string(arena, nd_number_text(options->fail_on == ND_FAIL_ON_NUMBER
+                                                     ? options->fail_on_number
+                                                     : options->tiers[2],
+                                                 buf));
+}
+
+static enum nd_status set_policy(struct arena *arena, const struct nd_options *options,
+                                 const struct metric *metric, struct nd_policy *ret,
+                                 struct nd_error *err)
+{
+    struct nd_named *tol = nd_arena_alloc(arena, options->tol.count + 1, sizeof *tol);
+
+    if (tol == NULL)
+        return nd_fail_memory(err);
+    for (size_t i = 0; i < options->tol.count; i++) {
+        const char *rule = options->tol.items[i], *equals = strrchr(rule, '=');
+        tol[i].name = nd_arena_copy(arena, rule, (size_t)(equals - rule));
+        tol[i].reason = nd_arena_string(arena, equals + 1);
+        if (tol[i].name == NULL || tol[i].reason == NULL)
+            return nd_fail_memory(err);
+    }
+    *ret = (struct nd_policy){
+        .tiers = {options->tiers[0], options->tiers[1], options->tiers[2]},
+        .metric = metric->key, .metrics = options->metrics_all ? "all" : "default",
+        .fail_on = fail_on_text(arena, options), .nan = options->nan_strict ? "strict" : "equal",
+        .rel_floor = options->rel_floor, .abs_floor = options->abs_floor,
+        .strict_dtype = options->strict_dtype, .worst = options->worst, .tol = tol,
+        .tol_count = options->tol.count,
+    };
+    return ret->fail_on == NULL ? nd_fail_memory(err) : ND_OK;
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    return text != NULL && strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static void add_warning(struct arena *arena, struct nd_result *result, struct nd_phrase *list,
+                        const char *id, const char *a, const char *b)
+{
+    struct nd_param *params = nd_arena_alloc(arena, 2, sizeof *params);
+
+    if (params == NULL)
+        return;
+    params[0] = (struct nd_param){"reference", a, 0};
+    params[1] = (struct nd_param){"candidate", b, 0};
+    list[result->warning_count++] = (struct nd_phrase){id, params, 2};
+}
+
+static void set_warnings(struct arena *arena, struct nd_result *result)
+{
+    const struct nd_dump_info *r = &result->dump[0], *c = &result->dump[1];
+    struct nd_phrase          *list = nd_arena_alloc(arena, 4, sizeof *list);
+
+    if (list == NULL)
+        return;
+    result->warnings = list;
+    if (strcmp(r->path, c->path) == 0)
+        add_warning(arena, result, list, "warning.same_path", r->path, c->path);
+    if (starts_with(r->device, "npu") &&
+        (starts_with(c->device, "cuda") || starts_with(c->device, "cpu")))
+        add_warning(arena, result, list, "warning.swapped", r->device, c->device);
+    if (r->partial)
+        add_warning(arena, result, list, "warning.partial_reference", r->path, c->path);
+    if (c->partial)
+        add_warning(arena, result, list, "warning.partial_candidate", r->path, c->path);
+}
+
+/* --- the diagnosis ------------------------------------------------------------------------- */
+
+/* The first layer over the bar: elevated or worse (or an unequal checksum), and not expected. */
+static size_t first_over(const struct nd_result *result)
+{
+    for (size_t i = 0; i < result->layer_count; i++) {
+        const struct nd_layer *layer = &result->layers[i];
+        const bool             over = layer->tier == ND_TIER_ELEVATED ||
+                          layer->tier == ND_TIER_FAULT || layer->tier == ND_TIER_CHECKSUM;
+        if (over && layer->role != ND_ROLE_CONTAINER && layer->expected != ND_YES)
+            return i;
+    }
+    return ND_NO_INDEX;
+}
+
+static void apply_diagnosis(struct nd_result *result, struct nd_layer *layers,
+                            const struct diagnosis *diagnosis)
+{
+    for (size_t i = 0; i < result->layer_count; i++) {
+        if (layers[i].role != ND_ROLE_CONTAINER)
+            layers[i].role = diagnosis->roles[i];
+        layers[i].expected = diagnosis->expected[i];
+    }
+    result->first_origin = diagnosis->origin;
+    result->first.layer = diagnosis->origin;
+    result->first.role = diagnosis->origin_role;
+    result->first.slot = diagnosis->origin_slot;
+    if (diagnosis->origin == ND_NO_INDEX) {
+        result->first.layer = first_over(result);
+        result->first.role = "first_over";
+    }
+    result->first.input_drift = diagnosis->input_drift;
+    result->first.why = diagnosis->why;
+    result->checklist = diagnosis->checklist;
+    result->checklist_count = diagnosis->checklist_count;
+    result->causes = diagnosis->causes;
+    result->cause_count = diagnosis->cause_count;
+    result->steps = diagnosis->steps;
+    result->step_count = diagnosis->step_count;
+}
+
+static enum nd_status diagnose(struct comparison *comparison, struct nd_result *result,
+                               struct nd_error *err)
+{
+    struct nd_layer *layers = (struct nd_layer *)(uintptr_t)result->layers;
+    struct evidence  evidence;
+    struct diagnosis diagnosis = {.origin = ND_NO_INDEX, .origin_slot = ND_NO_INDEX,
+                                  .input_drift = (double)NAN};
+
+    ND_TRY(nd_evidence_open(comparison, &evidence, err));
+    const struct diagnosis_input input = {.result = result, .layers = evidence.layers,
+                                          .max_mem = comparison->options->max_mem,
+                                          .jobs = comparison->options->jobs};
+    const enum nd_status status =
+        nd_diagnose(&input, first_over(result), comparison->arena, &diagnosis, err);
+    nd_evidence_close(&evidence);
+    ND_TRY(status);
+    apply_diagnosis(result, layers, &diagnosis);
+    if (result->first.layer == ND_NO_INDEX)
+        return ND_OK;
+    struct layer_pair *pair = &comparison->layers[result->first.layer];
+    struct nd_layer   *layer = &layers[result->first.layer];
+    ND_TRY(nd_measure_detail(comparison, pair, err));
+    ND_TRY(nd_freeze_layer(comparison, pair, layer, err));
+    if (result->first.slot == ND_NO_INDEX || result->first.slot >= layer->slot_count)
+        result->first.slot = layer->worst_slot;
+    return ND_OK;
+}
+
+/* --- the whole ------------------------------------------------------------------------------ */
+
+static enum nd_status compare_dumps(struct owned *owned, const struct nd_options *options,
+                                    struct nd_result *result, struct nd_error *err)
+{
+    struct comparison comparison = {.arena = owned->arena, .options = options,
+                                    .dump = {owned->dump[0], owned->dump[1]}};
+
+    ND_TRY(check_options(options, &comparison.metric, err));
+    ND_TRY(choose_kernels(options, &comparison.kernels, err));
+    for (unsigned side = 0; side < 2; side++)
+        comparison.bytes_total += owned->dump[side]->bytes;
+    ND_TRY(nd_align(&comparison, err));
+    ND_TRY(nd_layout_rules_apply(&comparison, err));
+    ND_TRY(nd_measure(&comparison, err));
+    for (unsigned side = 0; side < 2; side++)
+        result->dump[side] = info_of(owned->dump[side], options);
+    ND_TRY(set_policy(owned->arena, options, comparison.metric, &result->policy, err));
+    ND_TRY(nd_judge(&comparison, result, err));
+    result->first_elevated = result->first_fault = result->first_origin = ND_NO_INDEX;
+    result->first.layer = result->first.slot = ND_NO_INDEX;
+    result->first.input_drift = (double)NAN;
+    ND_TRY(diagnose(&comparison, result, err));
+    ND_TRY(nd_cover(&comparison, &result->coverage, err));
+    nd_outcome(&comparison, result, &result->outcome);
+    nd_conclude(&comparison, result);
+    set_warnings(owned->arena, result);
+    return ND_OK;
+}
+
+static struct owned *owned_new(struct nd_error *err)
+{
+    struct owned *owned = calloc(1, sizeof *owned);
+
+    if (owned != NULL)
+        owned->arena = nd_arena_new();
+    if (owned == NULL || owned->arena == NULL) {
+        free(owned);
+        nd_fail_memory(err);
+        return NULL;
+    }
+    return owned;
+}
+
+enum nd_status nd_compare(const char *reference, const char *candidate,
+                          const struct nd_options *options, struct nd_result **ret_result,
+                          struct nd_error *err)
+{
+    const char *const    paths[2] = {reference, candidate};
+    const struct metric *metric;
+    struct owned        *owned;
+    enum nd_status       status = ND_OK;
+
+    ND_TRY(check_options(options, &metric, err));
+    if (strcmp(reference, "-") == 0 && strcmp(candidate, "-") == 0)
+        return nd_fail(err, ND_ERR_USAGE, "'-' at most once", "standard input twice");
+    owned = owned_new(err);
+    if (owned == NULL)
+        return ND_ERR_MEMORY;
+    for (unsigned side = 0; side < 2 && status == ND_OK; side++)
+        status = nd_dump_open(paths[side], options->input_format[side], options->raw,
+                              &owned->dump[side], err);
+    struct nd_result *result = nd_arena_alloc(owned->arena, 1, sizeof *result);
+    if (status == ND_OK && result == NULL)
+        status = nd_fail_memory(err);
+    if (status == ND_OK) {
+        result->arena = owned;
+        status = compare_dumps(owned, options, result, err);
+    }
+    if (status == ND_OK)
+        *ret_result = result;
+    else
+        owned_free(owned);
+    return status;
+}
+
+enum nd_status nd_list(const char *path, const struct nd_options *options,
+                       struct nd_listing **ret_listing, struct nd_error *err)
+{
+    const struct kernel_set *kernels;
+    struct nd_listing       *listing = NULL;
+    struct owned            *owned;
+    enum nd_status           status;
+
+    ND_TRY(choose_kernels(options, &kernels, err));
+    owned = owned_new(err);
+    if (owned == NULL)
+        return ND_ERR_MEMORY;
+    status = nd_dump_open(path, options->input_format[0], options->raw, &owned->dump[0], err);
+    if (status == ND_OK) {
+        listing = nd_arena_alloc(owned->arena, 1, sizeof *listing);
+        status = listing == NULL ? nd_fail_memory(err)
+                                 : nd_list_dump(owned->dump[0], options, kernels, owned->arena,
+                                                listing, err);
+    }
+    if (status != ND_OK) {
+        owned_free(owned);
+        return status;
+    }
+    listing->dump = info_of(owned->dump[0], options);
+    listing->arena = owned;
+    *ret_listing = listing;
+    return ND_OK;
+}

@@ -1,0 +1,239 @@
+/*
+ * The block about the first diverging layer: which, how far off, how it is known that the
+ * drift entered there, and its neighbours.
+ */
+#include "report/text_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BEFORE = 1, AFTER = 2 }; /* neighbours shown on either side */
+
+bool nd_text_phrase(struct page *page, enum ink ink, const struct nd_phrase *phrase)
+{
+    struct text words = {0};
+
+    nd_phrase_put(phrase, page->utf8 ? page->language : LANGUAGE_EN, &words);
+    const bool some = words.len > 0;
+    if (some)
+        nd_page_flow(page, ink, words.bytes);
+    nd_text_done(&words);
+    return some;
+}
+
+static void first_indent(struct page *page)
+{
+    page->indent = 4;
+    nd_page_tab(page, 2);
+}
+
+static void first_heading(struct page *page, const struct nd_result *result,
+                          const struct nd_layer *layer)
+{
+    const bool  over = result->first.role != NULL && strcmp(result->first.role, "first_over") == 0;
+    const bool  by_name = result->dump[0].order == ND_ORDER_NAME;
+    const char *id = over      ? "report.first.over.heading"
+                     : by_name ? "report.first.heading.name"
+                               : "report.first.heading";
+    char        number[32];
+
+    page->indent = 2;
+    nd_page_flow(page, INK_BOLD, nd_page_words(page, id));
+    snprintf(number, sizeof number, "  #%zu  ", layer->index);
+    nd_page_flow(page, INK_BOLD, number);
+    nd_page_flow(page, INK_BOLD, layer->name);
+    if (layer->step >= 0) {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        ND_SAY(page, INK_PLAIN, "report.place.step", VALUE_NUMBER("step", layer->step));
+    }
+    if (layer->rank >= 0) {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        ND_SAY(page, INK_PLAIN, "report.place.rank", VALUE_NUMBER("rank", layer->rank));
+    }
+    nd_page_end(page);
+}
+
+static void first_slot(struct page *page, const struct nd_layer *layer,
+                       const struct nd_slot *slot)
+{
+    char        shape[FIGURE_SIZE];
+    const char *sides[] = {slot->dtype[0] == NULL ? "?" : slot->dtype[0],
+                           slot->dtype[1] == NULL ? "?" : slot->dtype[1]};
+
+    first_indent(page);
+    if (layer->type[0] != '\0') {
+        nd_page_flow(page, INK_PLAIN, layer->type);
+        nd_page_flow(page, INK_PLAIN, ", ");
+    }
+    nd_page_flow(page, INK_PLAIN, slot->name);
+    nd_page_flow(page, INK_PLAIN, ", ");
+    nd_page_flow(page, INK_PLAIN, sides[0]);
+    if (strcmp(sides[0], sides[1]) != 0) {
+        nd_page_flow(page, INK_PLAIN, " / ");
+        nd_page_flow(page, INK_PLAIN, sides[1]);
+    }
+    nd_page_flow(page, INK_PLAIN, " ");
+    nd_page_flow(page, INK_PLAIN, nd_figure_shape(&slot->shape, shape));
+    nd_page_end(page);
+}
+
+static void first_metric(struct page *page, const struct nd_slot *slot, const char *key)
+{
+    const struct nd_metric_value *metric = nd_slot_metric(slot, key);
+    char                          text[FIGURE_SIZE], id[64];
+
+    if (metric == NULL || metric->kind != ND_METRIC_NUMBER)
+        return;
+    if (strcmp(key, "cosine") == 0)
+        nd_figure_cosine(metric->value[0], text);
+    else
+        nd_figure_value(metric->value[0], text);
+    snprintf(id, sizeof id, "report.metric.%s", key);
+    nd_page_flow(page, INK_PLAIN, "   ");
+    ND_SAY(page, INK_PLAIN, id, VALUE_TEXT("value", text));
+}
+
+static void first_metrics(struct page *page, const struct nd_slot *slot)
+{
+    static const char *const keys[] = {"max_abs", "mean_abs", "max_rel", "cosine"};
+    char                     drift[FIGURE_SIZE], hidden[FIGURE_SIZE];
+
+    first_indent(page);
+    ND_SAY(page, nd_text_tier_ink(slot->tier), "report.metric.drift",
+           VALUE_TEXT("value", nd_figure_drift(slot->drift, drift)));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        first_metric(page, slot, keys[i]);
+    nd_page_end(page);
+    if (slot->evidence == ND_EVIDENCE_STATISTICS && !isnan(slot->hidden_up_to)) {
+        first_indent(page);
+        ND_SAY(page, INK_PLAIN, "report.lower_bound",
+               VALUE_TEXT("hidden", nd_figure_drift(slot->hidden_up_to, hidden)));
+        nd_page_end(page);
+    }
+}
+
+static void first_trouble(struct page *page, const struct nd_slot *slot)
+{
+    char shapes[2][FIGURE_SIZE];
+
+    if (slot->nonfinite_mismatches > 0) {
+        const struct nd_nonfinite_side *side = slot->nonfinite;
+        first_indent(page);
+        ND_SAY(page, INK_BAD, "report.nonfinite",
+               VALUE_NUMBER("count", slot->nonfinite_mismatches),
+               VALUE_NUMBER("nan0", side[0].nan), VALUE_NUMBER("pos0", side[0].pos_inf),
+               VALUE_NUMBER("neg0", side[0].neg_inf), VALUE_NUMBER("nan1", side[1].nan),
+               VALUE_NUMBER("pos1", side[1].pos_inf), VALUE_NUMBER("neg1", side[1].neg_inf));
+        nd_page_end(page);
+    }
+    if (slot->fails == ND_FAIL_SHAPE) {
+        first_indent(page);
+        ND_SAY(page, INK_BAD, "report.shapes",
+               VALUE_TEXT("reference", nd_figure_shape(&slot->shape_of[0], shapes[0])),
+               VALUE_TEXT("candidate", nd_figure_shape(&slot->shape_of[1], shapes[1])));
+        nd_page_end(page);
+    }
+    if (slot->fails == ND_FAIL_INTEGER) {
+        first_indent(page);
+        ND_SAY(page, INK_PLAIN, "report.differ", VALUE_NUMBER("differ", slot->differ),
+               VALUE_NUMBER("n", slot->n));
+        nd_page_end(page);
+    }
+}
+
+static void first_worst(struct page *page, const struct nd_slot *slot)
+{
+    char text[FIGURE_SIZE];
+
+    if (slot->worst_count == 0)
+        return;
+    const struct nd_worst *worst = &slot->worst[0];
+    first_indent(page);
+    ND_SAY(page, INK_PLAIN, "report.worst",
+           VALUE_TEXT("index", nd_figure_index(worst->index, worst->index_len, text)));
+    nd_page_flow(page, INK_PLAIN, "   ");
+    ND_SAY(page, INK_PLAIN, "report.worst.reference",
+           VALUE_TEXT("value", nd_figure_element(worst->reference, text)));
+    nd_page_flow(page, INK_PLAIN, "   ");
+    ND_SAY(page, INK_PLAIN, "report.worst.candidate",
+           VALUE_TEXT("value", nd_figure_element(worst->candidate, text)));
+    nd_page_end(page);
+}
+
+static const char *first_role_id(const struct nd_result *result)
+{
+    const double input = result->first.input_drift;
+    const char  *role = result->first.role == NULL ? "" : result->first.role;
+
+    if (strcmp(role, "gap") == 0)
+        return isnan(input) ? "report.why.gap.unknown" : "report.why.gap";
+    if (strcmp(role, "origin") != 0)
+        return "report.why.over";
+    if (isnan(input))
+        return "report.why.origin";
+    if (input == 0.0)
+        return "report.why.exact_input";
+    return input <= result->policy.tiers[1] ? "report.why.entered" : "report.why.partly";
+}
+
+static void first_entered(struct page *page, const struct nd_result *result)
+{
+    char   input[FIGURE_SIZE];
+    size_t inherited = 0;
+
+    for (size_t i = result->first.layer; i < result->layer_count; i++)
+        inherited += result->layers[i].role == ND_ROLE_INHERITED;
+    first_indent(page);
+    ND_SAY(page, INK_PLAIN, first_role_id(result),
+           VALUE_TEXT("input", nd_figure_drift(result->first.input_drift, input)));
+    if (inherited > 0) {
+        nd_page_flow(page, INK_PLAIN, nd_page_words(page, "report.semicolon"));
+        ND_SAY(page, INK_PLAIN, "report.why.inherit", VALUE_NUMBER("count", inherited));
+    }
+    nd_page_end(page);
+    if (result->first.why.id != NULL) {
+        first_indent(page);
+        nd_text_phrase(page, INK_PLAIN, &result->first.why);
+        nd_page_end(page);
+    }
+}
+
+/* The layers around it, containers left out. */
+static void first_neighbours(struct report_job *job, const struct nd_result *result)
+{
+    struct page *page = &job->page;
+    size_t       first = result->first.layer, last = first;
+
+    for (size_t shown = 0; first > 0 && shown < BEFORE; shown++)
+        first--;
+    for (size_t shown = 0; last + 1 < result->layer_count && shown < AFTER; shown++)
+        last++;
+    struct layer_table table;
+    nd_text_table_plan(job, result, first, last, &table);
+    nd_text_table_head(page, &table);
+    for (size_t i = first; i <= last; i++)
+        nd_text_table_row(job, &table, &result->layers[i]);
+}
+
+void nd_text_first(struct report_job *job, const struct nd_result *result)
+{
+    struct page           *page = &job->page;
+    const struct nd_layer *layer = nd_result_layer(result, result->first.layer);
+
+    if (layer == NULL)
+        return;
+    nd_page_blank(page);
+    first_heading(page, result, layer);
+    if (result->first.slot < layer->slot_count) {
+        const struct nd_slot *slot = &layer->slots[result->first.slot];
+        first_slot(page, layer, slot);
+        first_metrics(page, slot);
+        first_trouble(page, slot);
+    }
+    first_entered(page, result);
+    if (result->first.slot < layer->slot_count)
+        first_worst(page, &layer->slots[result->first.slot]);
+    if (!job->options->all)
+        first_neighbours(job, result);
+}

@@ -1,0 +1,178 @@
+/*
+ * A dump's layers and slots as text.
+ */
+#include "report/text_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SLOT_INDENT = 4, SLOT_LIMIT = 20, DTYPE_COLUMNS = 10, SHAPE_LIMIT = 22, IGNORED_SHOWN = 5 };
+
+/* Where the columns of the slots begin. */
+struct slot_columns {
+    unsigned dtype, shape, values;
+};
+
+static void listing_plan(struct page *page, const struct nd_listing *listing,
+                         struct slot_columns *ret_columns)
+{
+    char     text[FIGURE_SIZE];
+    unsigned name = 8, shape = 5, dtype = 7;
+
+    for (size_t i = 0; i < listing->layer_count; i++) {
+        const struct nd_list_layer *layer = &listing->layers[i];
+        for (size_t k = 0; k < layer->slot_count; k++) {
+            const struct nd_list_slot *slot = &layer->slots[k];
+            const unsigned             own_name = nd_page_columns(page, slot->name);
+            const unsigned             own_shape =
+                nd_page_columns(page, nd_figure_shape(&slot->shape, text));
+            const unsigned own_dtype = slot->dtype == NULL ? 1 : nd_page_columns(page, slot->dtype);
+            name = own_name > name ? own_name : name;
+            shape = own_shape > shape ? own_shape : shape;
+            dtype = own_dtype > dtype ? own_dtype : dtype;
+        }
+    }
+    ret_columns->dtype = SLOT_INDENT + (name > SLOT_LIMIT ? SLOT_LIMIT : name) + 2;
+    ret_columns->shape = ret_columns->dtype + (dtype > 14 ? 14 : dtype) + 2;
+    ret_columns->values = ret_columns->shape + (shape > SHAPE_LIMIT ? SHAPE_LIMIT : shape) + 2;
+}
+
+static void listing_statistic(struct page *page, const char *id, double value)
+{
+    char text[FIGURE_SIZE];
+
+    if (isnan(value))
+        return;
+    nd_page_flow(page, INK_PLAIN, "  ");
+    nd_page_flow(page, INK_FAINT, nd_page_words(page, id));
+    nd_page_flow(page, INK_PLAIN, " ");
+    nd_page_flow(page, INK_PLAIN, nd_figure_value(value, text));
+}
+
+static void listing_values(struct page *page, const struct nd_list_slot *slot)
+{
+    const struct nd_nonfinite_side *side = &slot->nonfinite;
+    char                            text[FIGURE_SIZE];
+
+    if (slot->layout != NULL) {
+        nd_page_flow(page, INK_PLAIN, slot->layout);
+        nd_page_flow(page, INK_PLAIN, " ");
+        ND_SAY(page, INK_PLAIN, "report.storage",
+               VALUE_TEXT("shape", nd_figure_shape(&slot->storage, text)));
+        nd_page_flow(page, INK_PLAIN, "  ");
+    }
+    if (slot->has_stats) {
+        listing_statistic(page, "column.min", slot->min);
+        listing_statistic(page, "column.max", slot->max);
+        listing_statistic(page, "column.mean", slot->mean);
+        listing_statistic(page, "column.norm", slot->norm);
+    }
+    if (side->nan + side->pos_inf + side->neg_inf > 0) {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        ND_SAY(page, INK_WARN, "report.listing.nonfinite", VALUE_NUMBER("nan", side->nan),
+               VALUE_NUMBER("pos", side->pos_inf), VALUE_NUMBER("neg", side->neg_inf));
+    }
+    if (slot->broken != NULL) {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        ND_SAY(page, INK_BAD, "report.broken", VALUE_TEXT("why", slot->broken));
+    }
+}
+
+static void listing_slot(struct page *page, const struct slot_columns *columns,
+                         const struct nd_list_slot *slot)
+{
+    char text[FIGURE_SIZE];
+
+    nd_page_tab(page, SLOT_INDENT);
+    nd_page_cut(page, INK_PLAIN, slot->name, columns->dtype - SLOT_INDENT - 2);
+    nd_page_tab(page, columns->dtype);
+    nd_page_cut(page, INK_PLAIN, slot->dtype == NULL ? "?" : slot->dtype,
+                columns->shape - columns->dtype - 2);
+    nd_page_tab(page, columns->shape);
+    nd_page_put(page, INK_PLAIN, nd_figure_shape(&slot->shape, text));
+    page->indent = columns->values + 24 > page->width ? SLOT_INDENT + 4 : columns->values;
+    nd_page_tab(page, columns->values - 2);
+    listing_values(page, slot);
+    nd_page_end(page);
+}
+
+static void listing_layer(struct page *page, const struct slot_columns *columns,
+                          const struct nd_list_layer *layer, size_t index)
+{
+    char text[32];
+
+    page->indent = 4;
+    snprintf(text, sizeof text, "#%zu", index);
+    nd_page_put(page, INK_PLAIN, text);
+    nd_page_tab(page, 5);
+    nd_page_flow(page, INK_BOLD, layer->name);
+    if (layer->type[0] != '\0') {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        nd_page_flow(page, INK_PLAIN, layer->type);
+    }
+    if (layer->direction != NULL && strcmp(layer->direction, "backward") == 0) {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        nd_page_flow(page, INK_PLAIN, layer->direction);
+    }
+    if (layer->call > 0) {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        ND_SAY(page, INK_PLAIN, "report.call", VALUE_NUMBER("call", layer->call));
+    }
+    if (layer->step >= 0) {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        ND_SAY(page, INK_PLAIN, "report.place.step", VALUE_NUMBER("step", layer->step));
+    }
+    if (layer->rank >= 0) {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        ND_SAY(page, INK_PLAIN, "report.place.rank", VALUE_NUMBER("rank", layer->rank));
+    }
+    if (layer->container) {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        nd_page_flow(page, INK_PLAIN, nd_page_words(page, "role.container"));
+    }
+    if (layer->attributes != NULL && layer->attributes[0] != '\0') {
+        nd_page_flow(page, INK_PLAIN, "  ");
+        nd_page_flow(page, INK_FAINT, layer->attributes);
+    }
+    nd_page_end(page);
+    for (size_t i = 0; i < layer->slot_count; i++)
+        listing_slot(page, columns, &layer->slots[i]);
+}
+
+void nd_text_listing(struct report_job *job, const struct nd_listing *listing)
+{
+    static const char *const label = "report.dump";
+    struct page             *page = &job->page;
+    struct slot_columns      columns;
+    char                     id[64];
+
+    nd_text_dumps(page, &label, &listing->dump, 1);
+    nd_text_label(page, "report.order");
+    snprintf(id, sizeof id, "order.%s", nd_order_word(listing->dump.order));
+    nd_page_flow(page, INK_PLAIN, nd_page_words(page, id));
+    nd_page_blank(page);
+    listing_plan(page, listing, &columns);
+    for (size_t i = 0; i < listing->layer_count; i++)
+        listing_layer(page, &columns, &listing->layers[i], i);
+    if (listing->ignored_count == 0)
+        return;
+    nd_page_blank(page);
+    page->indent = 2;
+    ND_SAY(page, INK_PLAIN, "report.ignored", VALUE_NUMBER("count", listing->ignored_count));
+    nd_page_end(page);
+    const size_t shown = job->options->verbose || listing->ignored_count <= IGNORED_SHOWN + 1
+                             ? listing->ignored_count
+                             : IGNORED_SHOWN;
+    for (size_t i = 0; i < shown; i++) {
+        nd_page_tab(page, 2);
+        nd_page_cut(page, INK_PLAIN, listing->ignored[i], page->width - 2);
+        nd_page_end(page);
+    }
+    if (shown < listing->ignored_count) {
+        nd_page_tab(page, 2);
+        ND_SAY(page, INK_PLAIN, "report.more",
+               VALUE_NUMBER("count", listing->ignored_count - shown));
+        nd_page_end(page);
+    }
+}

@@ -1,0 +1,347 @@
+/*
+ * Every pair of dtypes on the instruction set under test (NORMDIFF_ISA, else the best one)
+ * against two others: the kernels of "base", and the element-by-element form of the rules.
+ * All must give the same bits: at every length, at block and chunk edges, for any cut into
+ * chunks, unaligned, and without reading a byte before or behind the data (the pages there
+ * are closed).  Exit 77: this machine lacks the instruction set.
+ *
+ * --bench instead prints GB/s for each pair and instruction set, beside a plain read of the
+ * same bytes.
+ */
+#if !defined(_DEFAULT_SOURCE)
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#endif
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels/kernel_set.h"
+
+enum { SKIPPED = 77, RANDOM_ROUNDS = 2 };
+
+/* --- data --------------------------------------------------------------------------- */
+
+struct guarded {
+    unsigned char *bytes; /* `size` bytes between two closed pages */
+    size_t         size;
+};
+
+static struct guarded guarded_new(size_t size)
+{
+    const size_t   page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t   whole = (size + page - 1) / page * page;
+    unsigned char *map = mmap(NULL, whole + 2 * page, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (map == MAP_FAILED || mprotect(map, page, PROT_NONE) != 0 ||
+        mprotect(map + page + whole, page, PROT_NONE) != 0) {
+        perror("mmap");
+        exit(2);
+    }
+    return (struct guarded){map + page, whole};
+}
+
+static uint64_t random_state = 1;
+
+/* Knuth's MMIX generator; its high half is good enough here. */
+static uint32_t random_next(void)
+{
+    random_state = random_state * 6364136223846793005U + 1442695040888963407U;
+    return (uint32_t)(random_state >> 32);
+}
+
+enum flavour { TAME, ODD, WILD, FLAVOURS };
+static const char *const flavour_names[] = {"tame", "odd", "wild"};
+
+static const double odd_values[] = {
+    0.0, -0.0, 1e4, -1e4, -65504.0, -1e9, -9984.0, -65536.0, -0x1.fep127, -0x1.fffffep127,
+    0x1.fffffep127, 0x1p-149, -0x1p-140, 0x1p-24, 448.0, 57344.0, -0x1.fffffffffffffp1023,
+    0x1.8p1023, -0x1.8p1023, 0x1p-1074, 0x1p-600, 0x1p53, 0x1.0000000000001p53, -0x1p63,
+};
+
+static double random_value(enum flavour flavour)
+{
+    const double unit = (double)random_next() * 0x1p-32 - 0.5;
+
+    if (flavour == TAME || random_next() % 8 != 0)
+        return unit;
+    const unsigned kinds = (unsigned)(sizeof odd_values / sizeof *odd_values) + 3;
+    const unsigned kind = random_next() % kinds;
+    return kind == 0   ? (double)NAN
+           : kind == 1 ? HUGE_VAL
+           : kind == 2 ? -HUGE_VAL
+                       : odd_values[kind - 3];
+}
+
+static void put(enum nd_dtype dtype, double value, uint32_t noise, unsigned char *at)
+{
+    const struct dtype_info *info = nd_dtype_info(dtype);
+
+    if (info->kind == ND_KIND_INT || info->kind == ND_KIND_BOOL) {
+        const uint64_t bits = (uint64_t)noise << 32 | (uint64_t)noise * 2654435761U;
+        memcpy(at, &bits, info->size);
+    } else if (dtype == ND_DTYPE_f64 || dtype == ND_DTYPE_c128) {
+        memcpy(at, &value, sizeof value);
+    } else {
+        const float single = (float)nd_dtype_round(dtype == ND_DTYPE_c64 ? ND_DTYPE_f32 : dtype,
+                                                   value);
+        uint32_t    bits;
+        memcpy(&bits, &single, sizeof bits);
+        if (dtype == ND_DTYPE_f32 || dtype == ND_DTYPE_c64)
+            memcpy(at, &bits, 4);
+        else if (dtype == ND_DTYPE_bf16)
+            memcpy(at, (unsigned char *)&bits + 2, 2);
+        else /* any bit pattern is a value; those near `value` do not matter here */
+            memcpy(at, &noise, info->size);
+    }
+}
+
+/* Fills n elements; a third of the candidate's elements repeat the reference's. */
+static void fill(enum nd_dtype dtype, enum flavour flavour, size_t n, unsigned char *bytes,
+                 const unsigned char *same_as)
+{
+    const unsigned size = nd_dtype_info(dtype)->size;
+    const unsigned part = nd_dtype_info(dtype)->kind == ND_KIND_COMPLEX ? size / 2 : size;
+
+    for (size_t at = 0; at < n * size; at += part)
+        put(dtype, random_value(flavour), random_next(), bytes + at);
+    if (flavour == WILD) /* long stretches of one odd value, as real masks are */
+        for (size_t i = n / 3; i < n / 2; i++)
+            put(dtype, i % 7 == 0 ? -1e4 : -HUGE_VAL, 0, bytes + i * size);
+    for (size_t i = 0; same_as != NULL && i < n; i++)
+        if (random_next() % 3 == 0)
+            memcpy(bytes + i * size, same_as + i * size, size);
+}
+
+/* --- checks -------------------------------------------------------------------------- */
+
+static const struct kernel_set exact_set = {.isa = ISA_COUNT, .step = nd_lanes_step_exact};
+
+static struct nd_moments measure(const struct kernel_set *set, const struct tensor_view *view,
+                                 const struct moments_policy *policy)
+{
+    const struct moments_pivot pivot =
+        nd_moments_pivot(&view[0], &view[1], view[0].dtype, view[1].dtype);
+    struct nd_moments whole, chunk;
+
+    nd_moments_measure(set, &view[0], &view[1], view[0].dtype, view[1].dtype, 0, 0, &pivot,
+                       policy, &whole);
+    for (uint64_t at = 0; at < view[0].count; at += MOMENTS_CHUNK) {
+        const uint64_t left = view[0].count - at;
+        nd_moments_measure(set, &view[0], &view[1], view[0].dtype, view[1].dtype, at,
+                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, &pivot, policy, &chunk);
+        nd_moments_fold(&whole, &chunk);
+    }
+    return whole;
+}
+
+static unsigned long checked, failed;
+
+static void compare(const struct kernel_set *set, const struct tensor_view *view,
+                    const char *what, const struct moments_policy *policy)
+{
+    const struct kernel_set *const base = nd_kernel_set_for(ISA_BASE);
+    const struct nd_moments        ours = measure(set, view, policy);
+    const struct nd_moments        plain = measure(base, view, policy);
+    const struct nd_moments        exact = measure(&exact_set, view, policy);
+
+    checked++;
+    if (memcmp(&ours, &plain, sizeof ours) == 0 && memcmp(&ours, &exact, sizeof ours) == 0)
+        return;
+    if (failed++ < 20)
+        printf("FAIL %s/%s n %llu %s scale %g: sum_ee %a, base %a, exact %a\n",
+               nd_dtype_info(view[0].dtype)->word, nd_dtype_info(view[1].dtype)->word,
+               (unsigned long long)view[0].count, what, policy->scale, ours.sum_ee,
+               plain.sum_ee, exact.sum_ee);
+}
+
+/* Bytes that end, or that start, where the closed page does. */
+static struct tensor_view view_of(const struct guarded *memory, enum nd_dtype dtype, size_t n,
+                                  bool at_end, size_t shift)
+{
+    const struct nd_shape shape = {.rank = 1, .dim = {n}};
+    const size_t          size = n * nd_dtype_info(dtype)->size;
+    struct tensor_view    view;
+
+    nd_view_contiguous(&view, at_end ? memory->bytes + memory->size - size - shift
+                                     : memory->bytes + shift,
+                       size, dtype, &shape);
+    return view;
+}
+
+static void check_length(const struct kernel_set *set, const struct guarded *memory,
+                         enum nd_dtype r, enum nd_dtype c, size_t n, enum flavour flavour)
+{
+    const struct moments_policy plain = {.nan_strict = n % 2 == 1, .scale = 1.0};
+    const struct moments_policy scaled = {.nan_strict = false, .scale = 0x1p-583};
+
+    for (unsigned place = 0; place < 3; place++) {
+        const struct tensor_view view[2] = {
+            view_of(&memory[0], r, n, place == 0, place == 2 ? 1 : 0),
+            view_of(&memory[1], c, n, place == 0, place == 2 ? 3 : 0)};
+        unsigned char *bytes[2] = {memory[0].bytes + (view[0].data - memory[0].bytes),
+                                   memory[1].bytes + (view[1].data - memory[1].bytes)};
+        fill(r, flavour, n, bytes[0], NULL);
+        fill(c, flavour, n, bytes[1], r == c ? bytes[0] : NULL);
+        compare(set, view, flavour_names[flavour], &plain);
+        if (r == ND_DTYPE_f64 || c == ND_DTYPE_f64 || r == ND_DTYPE_c128)
+            compare(set, view, flavour_names[flavour], &scaled);
+    }
+}
+
+static const size_t edges[] = {255,  256,  257,  511,  512,  513,  4095,
+                               4096, 4097, 4352, 8191, 8192, 8193, 12289};
+
+static void check_pair(const struct kernel_set *set, const struct guarded *memory,
+                       enum nd_dtype r, enum nd_dtype c, bool is_long)
+{
+    for (size_t n = 0; n <= 200; n++)
+        check_length(set, memory, r, c, n, (enum flavour)(n % FLAVOURS));
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+        for (int flavour = 0; flavour < FLAVOURS; flavour++)
+            check_length(set, memory, r, c, edges[i], (enum flavour)flavour);
+    for (size_t n = 2 * MOMENTS_CHUNK - 1; is_long && n <= 2 * MOMENTS_CHUNK + 1; n++)
+        check_length(set, memory, r, c, n, ODD);
+}
+
+/* The views that need gathering: transposed, stepped, byte-swapped. */
+static void check_gathered(const struct kernel_set *set, const struct guarded *memory,
+                           enum nd_dtype dtype)
+{
+    const struct moments_policy policy = {.nan_strict = false, .scale = 1.0};
+    const struct nd_shape       shape = {.rank = 2, .dim = {97, 131}};
+    const int64_t               transposed[2] = {1, 97}, stepped[2] = {300, 2};
+    const size_t                size = nd_dtype_info(dtype)->size;
+    struct tensor_view          view[2];
+
+    for (int side = 0; side < 2; side++) {
+        fill(dtype, ODD, 97 * 300, memory[side].bytes, NULL);
+        nd_view_contiguous(&view[side], memory[side].bytes, 97 * 300 * size, dtype, &shape);
+    }
+    if (!nd_view_set_strides(&view[0], 0, transposed) ||
+        !nd_view_set_strides(&view[1], 5, stepped))
+        failed++;
+    compare(set, view, "strided", &policy);
+    view[0].swapped = true;
+    compare(set, view, "swapped", &policy);
+}
+
+static int check_all(const struct kernel_set *set)
+{
+    const size_t         size = (2 * MOMENTS_CHUNK + 16) * (size_t)PAIR_ELEMENT_MAX;
+    const struct guarded memory[2] = {guarded_new(size), guarded_new(size)};
+
+    for (int r = 0; r < ND_DTYPE_COUNT; r++) {
+        for (int c = 0; c < ND_DTYPE_COUNT; c++)
+            check_pair(set, memory, (enum nd_dtype)r, (enum nd_dtype)c,
+                       r == c || (r == ND_DTYPE_f32 && c == ND_DTYPE_bf16));
+        check_gathered(set, memory, (enum nd_dtype)r);
+    }
+    printf("%s: %lu comparisons of bits, %lu failed\n", nd_isa_name(set->isa), checked, failed);
+    return failed != 0;
+}
+
+/* --- bench ----------------------------------------------------------------------------- */
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static volatile uint64_t bench_sink;
+
+static void bench_read(const struct tensor_view *view)
+{
+    uint64_t sum = 0;
+
+    for (int side = 0; side < 2; side++)
+        for (uint64_t at = 0; at + 64 <= view[side].data_size; at += 64) {
+            uint64_t word[8];
+            memcpy(word, view[side].data + at, sizeof word);
+            for (int i = 0; i < 8; i++)
+                sum ^= word[i];
+        }
+    bench_sink = sum;
+}
+
+static double bench_rate(const struct kernel_set *set, const struct tensor_view *view)
+{
+    const struct moments_policy policy = {.nan_strict = false, .scale = 1.0};
+    const double bytes = (double)view[0].data_size + (double)view[1].data_size;
+    double       best = HUGE_VAL;
+
+    for (int round = 0; round < 7; round++) {
+        const double start = seconds();
+        const double once = 2e8 / bytes;
+        const int    repeats = once < 1.0 ? 1 : (int)once;
+        for (int i = 0; i < repeats; i++) {
+            if (set != NULL)
+                bench_sink = measure(set, view, &policy).n;
+            else
+                bench_read(view);
+        }
+        const double took = (seconds() - start) / repeats;
+        best = took < best ? took : best;
+    }
+    return bytes / best * 1e-9;
+}
+
+static int bench(size_t n)
+{
+    static const enum nd_dtype pairs[][2] = {
+        {ND_DTYPE_f32, ND_DTYPE_f32},   {ND_DTYPE_f16, ND_DTYPE_f16},
+        {ND_DTYPE_bf16, ND_DTYPE_bf16}, {ND_DTYPE_f32, ND_DTYPE_f16},
+        {ND_DTYPE_f32, ND_DTYPE_bf16},  {ND_DTYPE_f64, ND_DTYPE_f64},
+        {ND_DTYPE_i8, ND_DTYPE_i8},     {ND_DTYPE_i32, ND_DTYPE_i32},
+        {ND_DTYPE_f8e4m3fn, ND_DTYPE_f8e4m3fn}, {ND_DTYPE_i64, ND_DTYPE_i64},
+        {ND_DTYPE_c64, ND_DTYPE_c64},
+    };
+    const size_t         size = n * PAIR_ELEMENT_MAX;
+    const struct guarded memory[2] = {guarded_new(size), guarded_new(size)};
+
+    printf("%-20s %8s", "GB/s", "read");
+    for (int isa = 0; isa < ISA_COUNT; isa++)
+        printf(" %8s", nd_isa_name((enum isa)isa));
+    printf("\n");
+    for (int flavour = 0; flavour < FLAVOURS; flavour++) {
+        for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+            struct tensor_view view[2];
+            for (int side = 0; side < 2; side++) {
+                view[side] = view_of(&memory[side], pairs[i][side], n, false, 0);
+                fill(pairs[i][side], (enum flavour)flavour, n, memory[side].bytes, NULL);
+            }
+            char name[40];
+            snprintf(name, sizeof name, "%s/%s %s", nd_dtype_info(pairs[i][0])->word,
+                     nd_dtype_info(pairs[i][1])->word, flavour_names[flavour]);
+            printf("%-20s %8.1f", name, bench_rate(NULL, view));
+            for (int isa = 0; isa < ISA_COUNT; isa++) {
+                const struct kernel_set *set = nd_kernel_set_for((enum isa)isa);
+                printf(" %8.2f", set == NULL ? 0.0 : bench_rate(set, view));
+                fflush(stdout);
+            }
+            printf("\n");
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *const word = getenv("NORMDIFF_ISA");
+    const enum isa    isa = word != NULL && *word != '\0' ? nd_isa_by_name(word) : nd_isa_best();
+
+    if (argc > 1 && strcmp(argv[1], "--bench") == 0)
+        return bench(argc > 2 ? (size_t)atol(argv[2]) : 1U << 13);
+    if (isa == ISA_COUNT || !nd_isa_available(isa)) {
+        printf("%s: not on this machine\n", word);
+        return SKIPPED;
+    }
+    return check_all(nd_kernel_set_for(isa));
+}
