@@ -561,14 +561,10 @@ class record:
         def recorded(*args, **kwargs):
             around = self.calls[-1] if self.calls else None
             layer = "%s.%s" % (around.name, name) if around and around.module is not self.model else name
-            inside = getattr(self.local, "inside", False) or (around and not list(around.module.children()))
+            inside = around and not list(around.module.children())
             if inside or not self._wanted(layer, function):
                 return function(*args, **kwargs)
-            self.local.inside = True
-            try:
-                return self._run(layer, name, function, args, kwargs)
-            finally:
-                self.local.inside = False
+            return self._run(layer, name, function, args, kwargs)
 
         self.replaced.append((name, function))
         setattr(torch.nn.functional, name, recorded)

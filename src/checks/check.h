@@ -1,6 +1,7 @@
 /*
- * A check: one question about the first diverging layer, one line of the checklist, and
- * the causes it can name.  One file check_<word>.c each and one row of checks.def.
+ * The diagnosis: where drift entered, and why.  A check is one question about the first
+ * diverging layer, one line of the checklist, and the causes it can name: one file
+ * check_<word>.c each (see subject.h) and one row of checks.def.
  */
 #ifndef ND_CHECKS_CHECK_H
 #define ND_CHECKS_CHECK_H
@@ -25,7 +26,10 @@ struct diagnosis {
     size_t            origin;       /* ND_NO_INDEX: none established */
     const char       *origin_role;  /* "origin" or "gap" */
     size_t            origin_slot;
-    double            input_drift;  /* of the first divergence; NAN: no inputs */
+    /* The layer that the checklist is about: the origin, else the first one at or after
+     * `over_bar` that is elevated or worse and not expected, else ND_NO_INDEX. */
+    size_t            first;
+    double            input_drift;  /* of that layer; NAN: no inputs */
     struct nd_phrase  why;
     struct nd_finding *checklist;
     size_t            checklist_count;

@@ -52,7 +52,7 @@ static void tool_complain(const struct tool *tool, const struct nd_error *err)
         nd_out_raw(&out, ": ");
     }
     if (err->at[0] != '\0') {
-        nd_out_raw(&out, err->status == ND_ERR_USAGE ? "" : "at ");
+        nd_out_raw(&out, err->status == ND_ERR_USAGE || err->at[0] == '-' ? "" : "at ");
         nd_out_safe(&out, err->at);
         nd_out_raw(&out, ": ");
     }

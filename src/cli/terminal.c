@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { WIDTH_LEAST = 40, WIDTH_MOST = 400, WIDTH_USUAL = 80 };
+enum { WIDTH_LEAST = 60, WIDTH_MOST = 400, WIDTH_USUAL = 80 };
 
 static const char *setting(const char *name)
 {

@@ -14,9 +14,8 @@
 #include "metrics/metric.h"
 
 enum {
-    UNIT = 16 * MOMENTS_CHUNK, /* positions a unit of work measures */
-    BATCH_PAIRS = 512,
-    DETAIL_UNITS = 64 /* details (70 KB each) held at once */
+    UNIT = MEASURE_UNIT,
+    BATCH_PAIRS = 512
 };
 static const uint64_t BATCH_BYTES = 4ull << 30;
 
@@ -44,22 +43,6 @@ struct batch {
     atomic_uint_least64_t done; /* bytes, for the progress bar */
 };
 
-void nd_measure_serially(const struct kernel_set *kernels, const struct tensor_view *view,
-                         const enum nd_dtype *real, const struct moments_policy *policy,
-                         struct nd_moments *ret)
-{
-    const struct moments_pivot pivot = nd_moments_pivot(&view[0], &view[1], real[0], real[1]);
-
-    nd_moments_init(ret);
-    for (uint64_t at = 0; at < view[0].count; at += MOMENTS_CHUNK) {
-        const uint64_t    left = view[0].count - at;
-        struct nd_moments chunk;
-        nd_moments_measure(kernels, &view[0], &view[1], real[0], real[1], at,
-                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, &pivot, policy, &chunk);
-        nd_moments_fold(ret, &chunk);
-    }
-}
-
 static void job_open(void *user, size_t i, unsigned worker)
 {
     struct batch *batch = user;
@@ -72,17 +55,12 @@ static void job_open(void *user, size_t i, unsigned worker)
                                       job->views.real[0], job->views.real[1]);
 }
 
-static struct moments_policy policy_of(const struct comparison *comparison, double scale)
-{
-    return (struct moments_policy){.nan_strict = comparison->options->nan_strict, .scale = scale};
-}
-
 static void unit_measure(void *user, size_t i, unsigned worker)
 {
     struct batch        *batch = user;
     struct unit         *unit = &batch->units[i];
     const struct job    *job = &batch->jobs[unit->job];
-    const struct moments_policy policy = policy_of(batch->comparison, 1);
+    const struct moments_policy policy = nd_policy_moments(batch->comparison, 1);
 
     (void)worker;
     nd_moments_init(&unit->moments);
@@ -138,52 +116,6 @@ static bool batch_cut(struct batch *batch)
     return true;
 }
 
-static bool both_integers(const struct pair_views *views)
-{
-    for (unsigned side = 0; side < 2; side++) {
-        const enum nd_kind kind = nd_dtype_info(views->view[side].dtype)->kind;
-        if (kind != ND_KIND_INT && kind != ND_KIND_BOOL)
-            return false;
-    }
-    return true;
-}
-
-static void slot_set_moments(const struct comparison *comparison, struct slot_pair *slot,
-                             const struct nd_moments *moments)
-{
-    struct nd_slot *result = &slot->result;
-    double          value[2] = {0, 0};
-
-    slot->moments = *moments;
-    slot->measured = true;
-    result->n = moments->n;
-    result->differ = moments->differ;
-    result->bit_equal = moments->bit_equal;
-    result->nonfinite_mismatches = moments->mismatches;
-    result->masked = moments->masked;
-    for (unsigned side = 0; side < 2; side++)
-        result->nonfinite[side] = (struct nd_nonfinite_side){
-            moments->side[side].nan, moments->side[side].pos_inf, moments->side[side].neg_inf};
-    const double n = (double)moments->n;
-    slot->rms[0] = moments->n == 0 ? 0 : sqrt(moments->sum_rr / n) / moments->scale;
-    slot->rms[1] = moments->n == 0 ? 0 : sqrt(moments->sum_cc / n) / moments->scale;
-    slot->differs = moments->differ > 0 || moments->masks_differ > 0;
-    if (slot->integer)
-        result->drift = moments->total == 0 ? 0 : (double)moments->differ / (double)moments->total;
-    else if (comparison->metric->value(moments, slot->detail, value))
-        result->drift = value[0];
-    else
-        result->drift = 0;
-    if (moments->masks_differ > 0)
-        nd_slot_note(slot, "mask_constants_differ");
-    if (moments->total == 0)
-        nd_slot_note(slot, "empty");
-    else if (moments->n == 0 && moments->masked > 0)
-        nd_slot_note(slot, "all_masked");
-    else if (moments->n == 0)
-        nd_slot_note(slot, "no_finite_positions");
-}
-
 /* Folds a job's units; a float64 pair whose sums leave the safe range is measured again,
  * scaled by a power of two. */
 static void job_fold(struct batch *batch, struct job *job)
@@ -196,130 +128,11 @@ static void job_fold(struct batch *batch, struct job *job)
         nd_moments_fold(&moments, &batch->units[job->first_unit + u].moments);
     const double scale = nd_moments_rescale(&moments);
     if (scale != 1.0) {
-        const struct moments_policy policy = policy_of(comparison, scale);
+        const struct moments_policy policy = nd_policy_moments(comparison, scale);
         nd_measure_serially(comparison->kernels, job->views.view, job->views.real, &policy, &moments);
     }
-    job->slot->integer = both_integers(&job->views);
-    slot_set_moments(comparison, job->slot, &moments);
-}
-
-/* --- the detail pass ---------------------------------------------------------------- */
-
-struct detail_work {
-    const struct pair_views *views;
-    struct detail_params     params;
-    uint64_t                 first; /* of unit 0 of this round */
-    struct nd_detail        *details;
-};
-
-static void detail_unit(void *user, size_t i, unsigned worker)
-{
-    const struct detail_work *work = user;
-    const uint64_t            at = work->first + i * (uint64_t)UNIT;
-    const uint64_t            left = work->views->view[0].count - at;
-
-    (void)worker;
-    nd_detail_init(&work->details[i]);
-    nd_detail_measure(&work->views->view[0], &work->views->view[1], &work->params, at,
-                      left < UNIT ? left : UNIT, &work->details[i]);
-}
-
-static struct detail_params detail_params_of(const struct comparison *comparison,
-                                             const struct slot_pair *slot,
-                                             const struct pair_views *views)
-{
-    const struct nd_options *options = comparison->options;
-    struct detail_params     params = {.rms_r = slot->rms[0], .nan_strict = options->nan_strict,
-                                       .real = {views->real[0], views->real[1]}};
-
-    params.rel_floor = isnan(options->rel_floor) ? slot->rms[0] * 0x1p-20 : options->rel_floor;
-    params.worst = options->worst > DETAIL_WORST ? DETAIL_WORST : (unsigned)options->worst;
-    params.ulp_dtype = nd_dtype_coarser(views->real[0], views->real[1]);
-    if (nd_dtype_roundoff(params.ulp_dtype) == 0 || slot->integer)
-        params.ulp_dtype = ND_DTYPE_NONE;
-    return params;
-}
-
-static enum nd_status slot_detail(const struct comparison *comparison, struct slot_pair *slot,
-                                  const struct pair_views *views, struct nd_error *err)
-{
-    const uint64_t     units = views->view[0].count / UNIT + 1;
-    const size_t       room = units < DETAIL_UNITS ? (size_t)units : DETAIL_UNITS;
-    struct detail_work work = {.views = views};
-    struct nd_detail  *total = nd_arena_alloc(comparison->arena, 1, sizeof *total);
-
-    work.details = calloc(room, sizeof *work.details);
-    if (total == NULL || work.details == NULL) {
-        free(work.details);
-        return nd_fail_memory(err);
-    }
-    work.params = detail_params_of(comparison, slot, views);
-    nd_detail_init(total);
-    for (uint64_t done = 0; done < units; done += room) {
-        const size_t round = units - done < room ? (size_t)(units - done) : room;
-        work.first = done * (uint64_t)UNIT;
-        nd_pool_run(comparison->options->jobs, round, detail_unit, NULL, &work);
-        for (size_t i = 0; i < round; i++)
-            nd_detail_fold(total, &work.details[i]);
-    }
-    free(work.details);
-    slot->detail = total;
-    if (comparison->metric->detail && !slot->integer) {
-        double value[2] = {0, 0};
-        slot->result.drift = comparison->metric->value(&slot->moments, total, value) ? value[0] : 0;
-    }
-    return ND_OK;
-}
-
-static bool wants_detail(const struct comparison *comparison, const struct slot_pair *slot)
-{
-    double max_abs = slot->moments.max_abs / slot->moments.scale;
-
-    if (comparison->options->metrics_all || comparison->metric->detail)
-        return true;
-    return slot->moments.differ > 0 && (max_abs >= 0.1 * slot->rms[0] ||
-                                        slot->result.drift > comparison->options->tiers[1]);
-}
-
-/* --- layouts -------------------------------------------------------------------------- */
-
-/* A plain comparison this far off is worth a search (two unrelated tensors give 1.4). */
-static const double HOPELESS = 0.3;
-
-static enum nd_status job_search(struct batch *batch, struct job *job, struct nd_error *err)
-{
-    struct comparison   *comparison = batch->comparison;
-    struct slot_pair    *slot = job->slot;
-    struct found_layout  found;
-    struct nd_moments    moments;
-    const double         plain = job->views.ready ? slot->result.drift : (double)INFINITY;
-    double               value[2];
-    const struct metric *drift = nd_metric_by_name("rel_l2");
-
-    if (!nd_search_layout(&job->views, plain, &found))
-        return ND_OK;
-    const struct moments_policy policy = policy_of(comparison, 1);
-    nd_measure_serially(comparison->kernels, found.view, job->views.real, &policy, &moments);
-    if (!drift->value(&moments, NULL, value) || !(value[0] < 1e-1))
-        return ND_OK; /* the samples agreed by luck */
-    for (unsigned side = 0; side < 2; side++)
-        if (found.label[side][0] != '\0') {
-            slot->result.layout[side] = nd_arena_string(comparison->arena, found.label[side]);
-            if (slot->result.layout[side] == NULL)
-                return nd_fail_memory(err);
-        }
-    slot->result.layout_how = "found";
-    slot->result.c0 = found.c0;
-    slot->result.found_drift = value[0];
-    if (job->views.ready) {
-        nd_slot_note(slot, "equal_under_layout"); /* the plain drift stands: it is what is there */
-        return ND_OK;
-    }
-    memcpy(job->views.view, found.view, sizeof found.view);
-    job->views.ready = true;
-    nd_slot_note(slot, strcmp(found.label[1], "reshaped") == 0 ? "reshaped" : "layout_found");
-    slot_set_moments(comparison, slot, &moments);
-    return ND_OK;
+    job->slot->integer = nd_pair_is_integer(&job->views);
+    nd_slot_set_moments(comparison, job->slot, &moments);
 }
 
 /* --- batches --------------------------------------------------------------------------- */
@@ -332,13 +145,13 @@ static enum nd_status job_finish(struct batch *batch, struct job *job, struct nd
     if (job->views.ready) {
         slot->state = SLOT_COMPARED;
         job_fold(batch, job);
-        if (!slot->integer && slot->result.drift >= HOPELESS && slot->moments.n >= 8)
-            ND_TRY(job_search(batch, job, err));
+        if (nd_slot_is_hopeless(slot))
+            ND_TRY(nd_slot_search(comparison, slot, &job->views, err));
     } else {
         slot->state = job->views.search ? SLOT_SHAPE : SLOT_UNREADABLE;
         if (job->views.search) {
-            slot->integer = both_integers(&job->views);
-            ND_TRY(job_search(batch, job, err));
+            slot->integer = nd_pair_is_integer(&job->views);
+            ND_TRY(nd_slot_search(comparison, slot, &job->views, err));
             slot->state = job->views.ready ? SLOT_COMPARED : SLOT_SHAPE;
         }
         if (!job->views.ready) {
@@ -351,7 +164,9 @@ static enum nd_status job_finish(struct batch *batch, struct job *job, struct nd
     if (job->views.padding[0] > 0 || job->views.padding[1] > 0)
         nd_slot_note(slot, "padding_nonzero");
     slot->result.shape = job->views.view[0].shape;
-    return wants_detail(comparison, slot) ? slot_detail(comparison, slot, &job->views, err) : ND_OK;
+    return nd_slot_wants_detail(comparison, slot)
+               ? nd_slot_detail(comparison, slot, &job->views, err)
+               : ND_OK;
 }
 
 static enum nd_status batch_run(struct batch *batch, struct nd_error *err)
@@ -456,21 +271,4 @@ enum nd_status nd_measure(struct comparison *comparison, struct nd_error *err)
         status = batch_run(&batch, err);
     free(batch.jobs);
     return status;
-}
-
-enum nd_status nd_measure_detail(struct comparison *comparison, struct layer_pair *layer,
-                                 struct nd_error *err)
-{
-    for (size_t s = 0; s < layer->slot_count; s++) {
-        struct slot_pair *slot = &layer->slots[s];
-        struct pair_views views;
-        if (!slot->measured || slot->detail != NULL || slot->result.layout_how != NULL)
-            continue;
-        nd_pair_open(comparison, layer, slot, &views);
-        const enum nd_status status =
-            views.ready ? slot_detail(comparison, slot, &views, err) : ND_OK;
-        (void)nd_pair_close(&views);
-        ND_TRY(status);
-    }
-    return ND_OK;
 }

@@ -51,4 +51,22 @@ void nd_measure_serially(const struct kernel_set *kernels, const struct tensor_v
                          const enum nd_dtype *real, const struct moments_policy *policy,
                          struct nd_moments *ret);
 
+/* Positions a unit of work measures: cuts depend on sizes alone. */
+enum { MEASURE_UNIT = 16 * MOMENTS_CHUNK };
+
+struct moments_policy nd_policy_moments(const struct comparison *comparison, double scale);
+bool                  nd_pair_is_integer(const struct pair_views *views);
+/* Fills the slot's figures and notes from its moments. */
+void nd_slot_set_moments(const struct comparison *comparison, struct slot_pair *slot,
+                         const struct nd_moments *moments);
+/* A plain reading so far off that another layout is worth a search. */
+bool nd_slot_is_hopeless(const struct slot_pair *slot);
+/* Searches, proves on the whole, and records what was found; where the shapes could not be
+ * compared before, views become ready. */
+enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_pair *slot,
+                              struct pair_views *views, struct nd_error *err);
+bool           nd_slot_wants_detail(const struct comparison *comparison, const struct slot_pair *slot);
+enum nd_status nd_slot_detail(const struct comparison *comparison, struct slot_pair *slot,
+                              const struct pair_views *views, struct nd_error *err);
+
 #endif

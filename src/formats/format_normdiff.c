@@ -170,10 +170,6 @@ static enum nd_status normdiff_layer(const struct normdiff_reader *reader, const
         return nd_normdiff_fail(reader, "name", "names of at most 4096 bytes", "a longer name",
                                 err);
     nd_json_text(item, "type", &type);
-    name = nd_arena_string(dump->arena, name);
-    type = nd_arena_string(dump->arena, type);
-    if (name == NULL || type == NULL)
-        return nd_fail_memory(err);
     struct dump_layer *layer = nd_dump_add_layer(dump, name, type);
     if (layer == NULL)
         return nd_fail_memory(err);

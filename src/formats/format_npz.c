@@ -63,14 +63,18 @@ static enum nd_status inflated_head(struct dump *dump, const unsigned char *byte
                                     uint64_t want, struct npy_head *ret_head,
                                     struct nd_error *err)
 {
-    struct cursor in = {buffer, want < member->size ? want : member->size, 0};
-    size_t        got;
+    size_t     got;
+    const bool whole = nd_zip_inflate_head(
+        bytes + member->offset, member->stored_size, buffer,
+        (size_t)(want < member->size ? want : member->size), &got);
+    struct cursor        in = {buffer, got, 0};
+    const enum nd_status status = nd_npy_head_read(&in, dump->arena, ret_head, err);
 
-    if (!nd_zip_inflate_head(bytes + member->offset, member->stored_size, buffer,
-                             (size_t)in.size, &got))
+    /* Damage behind the header shows when the data is inflated. */
+    if (status != ND_OK && !whole)
         return nd_fail_at(err, ND_ERR_MALFORMED, member->offset, "deflated data",
                           "data that does not inflate");
-    return nd_npy_head_read(&in, dump->arena, ret_head, err);
+    return status;
 }
 
 /* The header of a member; for a deflated one from an inflated copy of its beginning. */

@@ -136,14 +136,21 @@ static enum nd_status read_byteorder(struct dump *dump, size_t file,
     *ret_swapped = false;
     if (member == NULL)
         return ND_OK;
-    const char *text = (const char *)nd_dump_bytes(dump, file).bytes + member->offset;
-    const bool  readable = member->trouble == NULL && member->method == 0;
-    if (readable && member->size == 6 && memcmp(text, "little", 6) == 0)
+    const unsigned char *bytes = nd_dump_bytes(dump, file).bytes + member->offset;
+    unsigned char        word[8] = {0};
+    size_t               got;
+    if (member->trouble == NULL && member->size < sizeof word) {
+        if (member->method == 0)
+            memcpy(word, bytes, (size_t)member->size);
+        else
+            (void)nd_zip_inflate_head(bytes, member->stored_size, word, (size_t)member->size,
+                                      &got);
+    }
+    *ret_swapped = memcmp(word, "big", sizeof "big") == 0;
+    if (*ret_swapped || memcmp(word, "little", sizeof "little") == 0)
         return ND_OK;
-    *ret_swapped = readable && member->size == 3 && memcmp(text, "big", 3) == 0;
-    return *ret_swapped ? ND_OK
-                        : nd_fail_at(err, ND_ERR_MALFORMED, member->offset, "little or big",
-                                     "another byte order");
+    return nd_fail_at(err, ND_ERR_MALFORMED, member->offset, "the byte order little or big",
+                      "another word");
 }
 
 /* A pickle that another tool compressed: unpacked into a file of its own. */

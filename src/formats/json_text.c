@@ -115,12 +115,13 @@ static size_t text_unit(const struct json_text *text, size_t *inout_at, unsigned
         *inout_at += 1;
         return 1;
     }
-    const size_t len = escape_len(p, text->len - *inout_at);
-    *inout_at += len;
-    if (len == 2) {
-        *dst = (unsigned char)to[strchr(from, p[1]) - from];
+    if (p[1] != 'u') {
+        *dst = p[1] == '"' ? '"' : (unsigned char)to[strchr(from, p[1]) - from];
+        *inout_at += 2;
         return 1;
     }
+    const size_t len = escape_len(p, text->len - *inout_at);
+    *inout_at += len;
     uint32_t code = (uint32_t)hex_unit(p + 2, 4);
     if (len == 12)
         code = 0x10000 + ((code - 0xd800) << 10) + ((uint32_t)hex_unit(p + 8, 4) - 0xdc00);
@@ -136,16 +137,15 @@ size_t nd_json_text_decode(const struct json_text *text, char *dst)
 {
     size_t len = 0;
 
-    if (!text->escaped) {
-        memcpy(dst, text->raw, text->len);
-        len = text->len;
-    } else {
-        for (size_t at = 0; at < text->len;) {
-            unsigned char unit[4];
-            const size_t  n = text_unit(text, &at, unit);
-            memcpy(dst + len, unit, n);
-            len += n;
+    for (size_t at = 0; at < text->len;) {
+        if (text->raw[at] != '\\') { /* most of it, so without a call */
+            dst[len++] = (char)text->raw[at++];
+            continue;
         }
+        unsigned char unit[4];
+        const size_t  n = text_unit(text, &at, unit);
+        for (size_t i = 0; i < n; i++)
+            dst[len++] = (char)unit[i];
     }
     dst[len] = '\0';
     return len;

@@ -126,6 +126,8 @@ bool nd_log_head(struct slice head, struct log_record *record)
     head_take_type(&head, record);
     head_take_first(&head, record);
     head_take_suffix(&head, record);
+    if (head.len > 2 && head.at[0] == '[' && memchr(head.at, ']', head.len) == head.at + head.len - 1)
+        head = (struct slice){head.at + 1, head.len - 2};
     record->name = head;
     return head_is_name(head, barred);
 }

@@ -75,7 +75,8 @@ static enum pair_key pair_key_of(struct slice word)
     }
     plain[len] = '\0';
     for (size_t i = 0; i < sizeof pair_keys / sizeof pair_keys[0]; i++)
-        if (strcasecmp(pair_keys[i].word, plain) == 0)
+        if (pair_keys[i].word[0] == (plain[0] | 0x20) &&
+            strcasecmp(pair_keys[i].word, plain) == 0)
             return pair_keys[i].key;
     return KEY_NONE;
 }
@@ -380,18 +381,20 @@ static size_t line_finish(struct pair_line *line, struct slice head, bool has_co
     return kept;
 }
 
-size_t nd_log_pairs(const char *at, const char *end, struct log_record records[ND_LOG_GROUPS])
+size_t nd_log_pairs(const char *at, const char *end, struct log_record records[ND_LOG_GROUPS],
+                    bool *ret_nameless)
 {
     struct pair_line line = {.records = records, .only_equals = true};
     struct pair      pair;
     const char      *p = line_first_pair(at, end, &pair);
 
+    *ret_nameless = false;
     if (p == NULL)
         return 0;
     const struct slice head = {at, (size_t)(p - at)};
     const struct slice tight = nd_slice_trim(head, " ");
     const char         last = tight.len > 0 ? tight.at[tight.len - 1] : '|';
-    if (pair.sign == ':' && *p != '[' && strchr(":|,)]", last) == NULL)
+    if (pair.sign == ':' && *p != '[' && strchr(":|,([{)]", last) == NULL)
         return 0; /* "grad norm: 1.5" is one key of two words */
     records[0] = nd_log_record_init();
     while (p < end && !line.full) {
@@ -402,5 +405,6 @@ size_t nd_log_pairs(const char *at, const char *end, struct log_record records[N
             p++;
         }
     }
-    return line_finish(&line, head, last == ':');
+    *ret_nameless = tight.len == 0 && line.named.len == 0;
+    return *ret_nameless ? 0 : line_finish(&line, head, last == ':');
 }

@@ -67,6 +67,10 @@ static size_t stamp_len(const char *p, const char *end)
 
     for (size_t i = 0; i < sizeof dates / sizeof dates[0] && date == 0; i++)
         date = match(p, end, dates[i]);
+    if (date == 0 && match(p, end, "99-99 ") > 0) { /* vLLM leaves the year out */
+        const size_t time = time_len(p + 6, end);
+        return time > 0 ? 6 + time : 0;
+    }
     if (date == 0)
         return time_len(p, end);
     if (p + date < end && memchr(" T-_", p[date], 4) != NULL) {

@@ -52,23 +52,26 @@ static bool log_wants_runner(struct log_reader *reader, struct slice runner)
     return false;
 }
 
-/* The records of one cleaned line; the shortest rest that is one decides. */
+/*
+ * The records of one cleaned line.  What looks like a prefix may be the layer's name
+ * ("12: max=..."): where a start leaves no name, the one before it is tried.
+ */
 static size_t log_parse(struct log_reader *reader, const char *at, const char *end)
 {
-    const char *starts[ND_LOG_PREFIXES];
-    size_t      count = nd_log_peel(at, end, starts, &reader->tags);
+    const char  *starts[ND_LOG_PREFIXES];
+    const size_t count = nd_log_peel(at, end, starts, &reader->tags);
+    size_t       found = 0;
+    bool         nameless = true;
 
-    while (count > 0) {
-        const char *start = starts[--count];
-        if (nd_log_table_row(start, end, &reader->table, &reader->records[0]))
+    for (size_t i = count; i > 0; i--) {
+        if (nd_log_table_row(starts[i - 1], end, &reader->table, &reader->records[0]))
             return 1;
-        if (nd_log_table_header(start, end, reader->side, &reader->table))
+        if (nd_log_table_header(starts[i - 1], end, reader->side, &reader->table))
             return 0;
-        const size_t found = nd_log_pairs(start, end, reader->records);
-        if (found > 0)
-            return log_wants_runner(reader, reader->tags.runner) ? found : 0;
     }
-    return 0;
+    for (size_t i = count; i > 0 && nameless; i--)
+        found = nd_log_pairs(starts[i - 1], end, reader->records, &nameless);
+    return log_wants_runner(reader, reader->tags.runner) ? found : 0;
 }
 
 /* The next line's records; false at the end. */

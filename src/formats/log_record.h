@@ -46,9 +46,11 @@ bool nd_log_slot(struct slice word, char slot[32]);
 
 /*
  * Lines of key and value: "layers.3.norm: max=4.56, mean=0.01", and relatives.  Returns
- * how many records were filled; 0 if the line is none of them.
+ * how many records were filled; 0 if the line is none of them.  *ret_nameless: there are
+ * pairs, but nothing that names a layer.
  */
-size_t nd_log_pairs(const char *at, const char *end, struct log_record records[ND_LOG_GROUPS]);
+size_t nd_log_pairs(const char *at, const char *end, struct log_record records[ND_LOG_GROUPS],
+                    bool *ret_nameless);
 
 /* Which side of a table (or of a Polygraphy log) that shows two runs. */
 enum log_side { LOG_SIDE_CANDIDATE, LOG_SIDE_REFERENCE };

@@ -86,6 +86,8 @@ bool nd_log_table_header(const char *at, const char *end, enum log_side side,
     static const char delimiters[] = ",|;";
     struct slice      cells[ND_LOG_COLUMNS];
 
+    if (memchr(at, '=', (size_t)(end - at)) != NULL)
+        return false; /* a line of pairs, which is the common case */
     for (const char *delimiter = delimiters; *delimiter != '\0'; delimiter++) {
         struct log_table found = {.delimiter = *delimiter};
         if (memchr(at, *delimiter, (size_t)(end - at)) == NULL)

@@ -36,20 +36,6 @@ static void attribute_write(struct text *text, const cJSON *item)
     }
 }
 
-static enum nd_status attribute_text(struct arena *arena, const cJSON *item,
-                                     const char **ret_text, struct nd_error *err)
-{
-    struct text text = {0};
-
-    attribute_write(&text, item);
-    const char *copy = text.broken ? NULL : nd_arena_copy(arena, text.bytes, text.len);
-    nd_text_done(&text);
-    if (copy == NULL)
-        return nd_fail_memory(err);
-    *ret_text = copy;
-    return ND_OK;
-}
-
 /* A list of numbers also as numbers; a list that holds anything else as text alone. */
 static enum nd_status attribute_list(struct arena *arena, const cJSON *item,
                                      struct attribute *attribute, struct nd_error *err)
@@ -72,13 +58,15 @@ static enum nd_status attribute_list(struct arena *arena, const cJSON *item,
     return ND_OK;
 }
 
-static enum nd_status attribute_read(struct arena *arena, const cJSON *item,
-                                     struct attribute *ret_attribute, struct nd_error *err)
+/* nd_dump_add_attribute() copies what it is given, so texts stay where they are. */
+static enum nd_status attribute_add(const struct normdiff_reader *reader,
+                                    struct dump_layer *layer, const cJSON *item,
+                                    struct nd_error *err)
 {
-    struct attribute attribute = {.key = nd_arena_string(arena, item->string)};
+    struct attribute attribute = {.key = item->string};
+    struct text      text = {0};
+    enum nd_status   status = ND_OK;
 
-    if (attribute.key == NULL)
-        return nd_fail_memory(err);
     if (cJSON_IsNull(item)) {
         attribute.kind = ATTRIBUTE_NULL;
     } else if (cJSON_IsBool(item)) {
@@ -88,12 +76,17 @@ static enum nd_status attribute_read(struct arena *arena, const cJSON *item,
         attribute.kind = ATTRIBUTE_NUMBER;
     } else {
         attribute.kind = cJSON_IsArray(item) ? ATTRIBUTE_LIST : ATTRIBUTE_TEXT;
-        ND_TRY(attribute_text(arena, item, &attribute.text, err));
-        if (attribute.kind == ATTRIBUTE_LIST)
-            ND_TRY(attribute_list(arena, item, &attribute, err));
+        attribute_write(&text, item);
+        attribute.text = text.len == 0 ? "" : text.bytes;
+        if (text.broken)
+            status = nd_fail_memory(err);
+        else if (attribute.kind == ATTRIBUTE_LIST)
+            status = attribute_list(reader->dump->arena, item, &attribute, err);
     }
-    *ret_attribute = attribute;
-    return ND_OK;
+    if (status == ND_OK)
+        status = nd_dump_add_attribute(reader->dump, layer, &attribute, err);
+    nd_text_done(&text);
+    return status;
 }
 
 enum nd_status nd_normdiff_attributes(const struct normdiff_reader *reader,
@@ -106,10 +99,6 @@ enum nd_status nd_normdiff_attributes(const struct normdiff_reader *reader,
         return ND_OK;
     if (!cJSON_IsObject(attributes))
         return nd_normdiff_fail(reader, "attributes", "an object", "another value", err);
-    cJSON_ArrayForEach(item, attributes) {
-        struct attribute attribute;
-        ND_TRY(attribute_read(reader->dump->arena, item, &attribute, err));
-        ND_TRY(nd_dump_add_attribute(reader->dump, layer, &attribute, err));
-    }
+    cJSON_ArrayForEach(item, attributes) ND_TRY(attribute_add(reader, layer, item, err));
     return ND_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "formats/normdiff_record.h"
 
+/* The slot's texts are those of the JSON: nd_dump_add_slot() copies them. */
 struct slot_reader {
     const struct normdiff_reader *reader;
     struct arena                 *arena;
@@ -97,20 +98,19 @@ static enum nd_status slot_bare_shape(struct slot_reader *in, struct nd_error *e
 }
 
 /* The slot's dtype: the real one of a tensor, the only one of statistics. */
-static enum nd_status slot_dtype(struct slot_reader *in, bool has_tensor, struct nd_error *err)
+static void slot_dtype(struct slot_reader *in, bool has_tensor)
 {
     const char *name;
 
     if (!nd_json_text(in->item, "dtype", &name))
-        return ND_OK;
+        return;
     const enum nd_dtype dtype = nd_dtype_by_name(name, strlen(name));
     if (!has_tensor)
         in->slot.dtype = dtype;
     else if (dtype != in->slot.dtype)
         in->slot.real_dtype = dtype;
     if (dtype == ND_DTYPE_NONE || !has_tensor)
-        in->slot.dtype_text = nd_arena_string(in->arena, name);
-    return in->slot.dtype_text == NULL && dtype == ND_DTYPE_NONE ? nd_fail_memory(err) : ND_OK;
+        in->slot.dtype_text = name;
 }
 
 /* Words for "the bytes lie in logical order", and PyTorch's for NHWC. */
@@ -133,16 +133,13 @@ static enum nd_status slot_layout(struct slot_reader *in, struct nd_error *err)
 
     if (!nd_json_text(in->item, "format", &name)) {
         /* Where the tensor lay on the device; its bytes here are in logical order. */
-        if (nd_json_text(in->item, "device_layout", &name) &&
-            (in->slot.layout_text = nd_arena_string(in->arena, name)) == NULL)
-            return nd_fail_memory(err);
+        nd_json_text(in->item, "device_layout", &in->slot.layout_text);
         return ND_OK;
     }
     const struct layout *layout = slot_layout_by_name(name, &logical);
     if (logical)
         return ND_OK;
-    if ((in->slot.layout_text = nd_arena_string(in->arena, name)) == NULL)
-        return nd_fail_memory(err);
+    in->slot.layout_text = name;
     if (layout == NULL)
         return slot_break(in, nd_arena_format(in->arena, "format %s is not supported", name),
                           err);
@@ -227,15 +224,15 @@ static enum nd_status slot_read(struct slot_reader *in, struct nd_error *err)
                               ? nd_arena_format(in->arena, "no tensor: %s", note)
                               : "the slot holds neither a tensor nor statistics",
                           err));
-    ND_TRY(slot_dtype(in, has_tensor, err));
+    slot_dtype(in, has_tensor);
     if (has_tensor)
         ND_TRY(slot_logical_shape(in, err));
     slot_shard(in);
     ND_TRY(slot_valid(in, err));
     nd_json_bool(in->item, "undefined", &in->slot.undefined);
     in->slot.device = in->reader->device;
-    in->slot.name = nd_arena_string(in->arena, in->item->string);
-    return in->slot.name == NULL ? nd_fail_memory(err) : ND_OK;
+    in->slot.name = in->item->string;
+    return ND_OK;
 }
 
 enum nd_status nd_normdiff_slots(const struct normdiff_reader *reader, struct dump_layer *layer,

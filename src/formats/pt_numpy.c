@@ -166,20 +166,36 @@ static enum nd_status spool_latin1(struct pt_source *source, const struct pickle
     return ND_OK;
 }
 
+/* The text or the bytes behind what protocol 2 makes of bytes: encode(text, 'latin1'),
+ * bytes() for none, bytearray(any of these). */
+static const struct pickle *bytes_text(const struct pickle *data)
+{
+    static const struct pickle none = {.kind = PICKLE_TEXT, .as.text = ""};
+
+    for (int i = 0; i < 2 && data != NULL && data->kind == PICKLE_CALL; i++) {
+        const struct pickle *callable = nd_pickle_item(data, CALL_CALLABLE);
+        const struct pickle *first = nd_pickle_item(nd_pickle_item(data, CALL_ARGUMENTS), 0);
+        if (first == NULL && (nd_pickle_is_global(callable, NULL, "bytes") ||
+                              nd_pickle_is_global(callable, NULL, "bytearray")))
+            return &none;
+        if (!nd_pickle_is_global(callable, "_codecs", "encode") &&
+            !nd_pickle_is_global(callable, NULL, "bytearray"))
+            return NULL;
+        data = first;
+    }
+    return data;
+}
+
 /* Where the array's bytes lie; *ret_why: why nowhere. */
 static enum nd_status array_bytes(struct pt_source *source, const struct pickle *data,
                                   size_t *ret_file, struct pt_storage *ret_storage,
                                   const char **ret_why, struct nd_error *err)
 {
-    const struct pickle *arguments = nd_pickle_item(data, CALL_ARGUMENTS);
-    const struct pickle *text = data;
+    const struct pickle *text = bytes_text(data);
     uint64_t             size;
 
     *ret_why = NULL;
     *ret_file = source->text_file;
-    if (data != NULL && data->kind == PICKLE_CALL &&
-        nd_pickle_is_global(nd_pickle_item(data, CALL_CALLABLE), "_codecs", "encode"))
-        text = nd_pickle_item(arguments, 0);
     if (text == NULL || (text->kind != PICKLE_BYTES && text->kind != PICKLE_TEXT)) {
         *ret_why = data != NULL && data->kind == PICKLE_LIST
                        ? "unsupported: a NumPy array of Python objects"
@@ -192,6 +208,10 @@ static enum nd_status array_bytes(struct pt_source *source, const struct pickle 
     }
     if (text->kind == PICKLE_TEXT)
         source->text_left -= text->len;
+    if (text->len == 0) {
+        *ret_storage = (struct pt_storage){0};
+        return ND_OK;
+    }
     if (text->kind == PICKLE_BYTES || text_is_ascii(text)) {
         const struct cursor in = nd_dump_bytes(source->dump, source->text_file);
         const uint64_t      at = (uint64_t)((const unsigned char *)text->as.text - in.bytes);

@@ -76,16 +76,32 @@ static void slot_format(struct arena *arena, struct dump_slot *slot, uint64_t nu
                                         name == NULL ? "" : " ", name == NULL ? "" : name);
 }
 
-/* The seventh argument of torch_npu's form: an int, a member of its enum, or False. */
+static void slot_format_named(struct arena *arena, struct dump_slot *slot, const char *name,
+                              size_t len)
+{
+    for (size_t i = 0; i < NPU_FORMAT_COUNT; i++)
+        if (npu_formats[i] != NULL && strlen(npu_formats[i]) == len &&
+            memcmp(npu_formats[i], name, len) == 0)
+            slot_format(arena, slot, i);
+}
+
+/* The seventh argument of torch_npu's form: an int, False, or a member of the enum Format,
+ * which Python writes as Format(29) or, from 3.11.0 on, as getattr(Format, 'FRACTAL_NZ'). */
 static void slot_npu_argument(struct arena *arena, struct dump_slot *slot,
                               const struct pickle *format)
 {
     uint64_t number;
 
-    if (format != NULL && format->kind == PICKLE_CALL)
-        format = nd_pickle_item(nd_pickle_item(format, CALL_ARGUMENTS), 0);
+    if (format != NULL && format->kind == PICKLE_CALL) {
+        const struct pickle *arguments = nd_pickle_item(format, CALL_ARGUMENTS);
+        const bool by_name =
+            nd_pickle_is_global(nd_pickle_item(format, CALL_CALLABLE), NULL, "getattr");
+        format = nd_pickle_item(arguments, by_name ? 1 : 0);
+    }
     if (nd_pt_size(format, &number))
         slot_format(arena, slot, number);
+    else if (format != NULL && format->kind == PICKLE_TEXT)
+        slot_format_named(arena, slot, format->as.text, format->len);
 }
 
 static void slot_npu_key(struct arena *arena, struct dump_slot *slot, const struct pickle *key)
@@ -93,12 +109,8 @@ static void slot_npu_key(struct arena *arena, struct dump_slot *slot, const stru
     static const char prefix[] = "npu_format_/";
     const size_t      len = sizeof prefix - 1;
 
-    if (key->kind != PICKLE_TEXT || key->len <= len || memcmp(key->as.text, prefix, len) != 0)
-        return;
-    for (size_t i = 0; i < NPU_FORMAT_COUNT; i++)
-        if (npu_formats[i] != NULL && strlen(npu_formats[i]) == key->len - len &&
-            memcmp(npu_formats[i], key->as.text + len, key->len - len) == 0)
-            slot_format(arena, slot, i);
+    if (key->kind == PICKLE_TEXT && key->len > len && memcmp(key->as.text, prefix, len) == 0)
+        slot_format_named(arena, slot, key->as.text + len, key->len - len);
 }
 
 static const char *slot_metadata(struct arena *arena, struct dump_slot *slot,

@@ -70,32 +70,57 @@ bool nd_st_probe_normdiff(const unsigned char *bytes, uint64_t size)
 
 /* --- the whole header --------------------------------------------------------------- */
 
+static int metadata_order(const void *a, const void *b)
+{
+    return nd_json_text_compare(a, b);
+}
+
+/* One key and value; the key joins keys[], to be compared with the others. */
+static enum nd_status metadata_read_one(struct st_reader *reader, struct json_text *ret_key,
+                                        struct nd_error *err)
+{
+    struct json_text value;
+
+    ND_TRY(nd_json_scan_text(&reader->in, ret_key, err));
+    ND_TRY(nd_json_expect(&reader->in, ':', err));
+    ND_TRY(nd_json_scan_text(&reader->in, &value, err));
+    if (!nd_json_text_is(ret_key, "normdiff"))
+        return ND_OK;
+    char *text = nd_arena_alloc(reader->arena, value.len + 1, 1);
+    if (text == NULL)
+        return nd_fail_memory(err);
+    reader->header->normdiff_len = nd_json_text_decode(&value, text);
+    reader->header->normdiff = text;
+    reader->header->normdiff_at = value.at;
+    return ND_OK;
+}
+
 static enum nd_status st_read_metadata(struct st_reader *reader, struct nd_error *err)
 {
-    struct cursor    look = reader->in;
-    struct json_text key, value;
+    struct json_text *keys = NULL;
+    size_t            count = 0, capacity = 0;
 
-    ND_TRY(nd_json_scan_value(&reader->in, false, NULL, err)); /* refuses duplicate keys */
-    if (!nd_json_accept(&look, '{')) {
-        if (look.bytes[look.at] == 'n')
-            return ND_OK; /* null: the reference implementation takes it for none */
-        return nd_json_unexpected(&look, "an object of strings", err);
-    }
-    if (nd_json_accept(&look, '}'))
+    nd_json_skip_blank(&reader->in);
+    if (reader->in.at < reader->in.size && reader->in.bytes[reader->in.at] == 'n')
+        /* null: the reference implementation takes it for none */
+        return nd_json_scan_value(&reader->in, false, NULL, err);
+    if (!nd_json_accept(&reader->in, '{'))
+        return nd_json_unexpected(&reader->in, "an object of strings", err);
+    if (nd_json_accept(&reader->in, '}'))
         return ND_OK;
     do {
-        ND_TRY(nd_json_scan_text(&look, &key, err));
-        ND_TRY(nd_json_expect(&look, ':', err));
-        ND_TRY(nd_json_scan_text(&look, &value, err));
-        if (!nd_json_text_is(&key, "normdiff"))
-            continue;
-        char *text = nd_arena_alloc(reader->arena, value.len + 1, 1);
-        if (text == NULL)
+        keys = nd_arena_grow(reader->arena, keys, count, &capacity, sizeof *keys);
+        if (keys == NULL)
             return nd_fail_memory(err);
-        reader->header->normdiff_len = nd_json_text_decode(&value, text);
-        reader->header->normdiff = text;
-        reader->header->normdiff_at = value.at;
-    } while (nd_json_accept(&look, ','));
+        ND_TRY(metadata_read_one(reader, &keys[count++], err));
+    } while (nd_json_accept(&reader->in, ','));
+    ND_TRY(nd_json_expect(&reader->in, '}', err));
+    qsort(keys, count, sizeof *keys, metadata_order);
+    for (size_t i = 1; i < count; i++)
+        if (nd_json_text_compare(&keys[i - 1], &keys[i]) == 0)
+            return nd_fail_at(err, ND_ERR_MALFORMED,
+                              keys[i - 1].at > keys[i].at ? keys[i - 1].at : keys[i].at,
+                              "keys that differ", "a key of __metadata__ a second time");
     return ND_OK;
 }
 

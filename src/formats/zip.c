@@ -207,7 +207,6 @@ static const char *method_trouble(struct arena *arena, unsigned method)
                        : method == 12 ? " (bzip2)"
                        : method == 14 ? " (LZMA)"
                        : method == 93 ? " (zstd)"
-                       : method == 95 ? " (xz)"
                        : method == 99 ? " (AES)"
                                       : "";
     return nd_arena_format(arena, "compression method %u%s is not supported: only stored and "

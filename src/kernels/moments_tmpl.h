@@ -39,8 +39,11 @@
 /* Accumulators of lanes [at, at + TMPL_WIDTH): from memory to registers and back. */
 #define TMPL_TAKE(local, from)                                                           \
     double local[TMPL_WIDTH];                                                            \
-    memcpy(local, &(from)[at], sizeof local)
-#define TMPL_GIVE(local, to) memcpy(&(to)[at], local, sizeof local)
+    for (int l = 0; l < TMPL_WIDTH; l++)                                                 \
+        local[l] = (from)[at + (size_t)l]
+#define TMPL_GIVE(local, to)                                                             \
+    for (int l = 0; l < TMPL_WIDTH; l++)                                                 \
+        (to)[at + (size_t)l] = local[l]
 
 /*
  * Minimum and maximum of one step; returns false if anything in it is not finite.  The
@@ -76,10 +79,7 @@ static bool TMPL(pass_extremes)(const double *restrict r, const double *restrict
         TMPL_GIVE(max_c, ret->max[1]);
         TMPL_GIVE(zero, trace);
     }
-    double sum = 0.0;
-    for (int l = 0; l < MOMENTS_LANES; l++)
-        sum += trace[l];
-    return sum == 0.0;
+    return lanes_all_zero(trace);
 }
 
 /* Sums of the errors and of the values; the largest |e| of each lane into ret_largest. */

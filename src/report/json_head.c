@@ -153,7 +153,7 @@ static void head_divergence(struct report_job *job, const struct nd_result *resu
         nd_json_null(out);
         return;
     }
-    static const struct nd_slot none = {.tier = ND_TIER_NONE, .drift = NAN};
+    static const struct nd_slot none = {.tier = ND_TIER_NONE, .drift = (double)NAN};
     const struct nd_slot       *slot =
         result->first.slot < layer->slot_count ? &layer->slots[result->first.slot] : &none;
     nd_json_open(out, '{');

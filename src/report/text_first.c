@@ -90,8 +90,7 @@ static void first_metric(struct page *page, const struct nd_slot *slot, const ch
     else
         nd_figure_value(metric->value[0], text);
     snprintf(id, sizeof id, "report.metric.%s", key);
-    nd_page_flow(page, INK_PLAIN, "   ");
-    ND_SAY(page, INK_PLAIN, id, VALUE_TEXT("value", text));
+    ND_SAY_ITEM(page, INK_PLAIN, id, VALUE_TEXT("value", text));
 }
 
 static void first_metrics(struct page *page, const struct nd_slot *slot)
@@ -100,8 +99,8 @@ static void first_metrics(struct page *page, const struct nd_slot *slot)
     char                     drift[FIGURE_SIZE], hidden[FIGURE_SIZE];
 
     first_indent(page);
-    ND_SAY(page, nd_text_tier_ink(slot->tier), "report.metric.drift",
-           VALUE_TEXT("value", nd_figure_drift(slot->drift, drift)));
+    ND_SAY_ITEM(page, nd_text_tier_ink(slot->tier), "report.metric.drift",
+                VALUE_TEXT("value", nd_figure_drift(slot->drift, drift)));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         first_metric(page, slot, keys[i]);
     nd_page_end(page);
@@ -150,14 +149,12 @@ static void first_worst(struct page *page, const struct nd_slot *slot)
         return;
     const struct nd_worst *worst = &slot->worst[0];
     first_indent(page);
-    ND_SAY(page, INK_PLAIN, "report.worst",
-           VALUE_TEXT("index", nd_figure_index(worst->index, worst->index_len, text)));
-    nd_page_flow(page, INK_PLAIN, "   ");
-    ND_SAY(page, INK_PLAIN, "report.worst.reference",
-           VALUE_TEXT("value", nd_figure_element(worst->reference, text)));
-    nd_page_flow(page, INK_PLAIN, "   ");
-    ND_SAY(page, INK_PLAIN, "report.worst.candidate",
-           VALUE_TEXT("value", nd_figure_element(worst->candidate, text)));
+    ND_SAY_ITEM(page, INK_PLAIN, "report.worst",
+                VALUE_TEXT("index", nd_figure_index(worst->index, worst->index_len, text)));
+    ND_SAY_ITEM(page, INK_PLAIN, "report.worst.reference",
+                VALUE_TEXT("value", nd_figure_element(worst->reference, text)));
+    ND_SAY_ITEM(page, INK_PLAIN, "report.worst.candidate",
+                VALUE_TEXT("value", nd_figure_element(worst->candidate, text)));
     nd_page_end(page);
 }
 

@@ -72,11 +72,8 @@ static void line_narrow(struct page *page, const struct dump_line *line)
     nd_page_end(page);
     nd_page_tab(page, LABEL_COLUMNS);
     for (unsigned i = CELL_COUNTS; i < CELL_COUNT; i++) {
-        if (line->cells[i][0] == '\0')
-            continue;
-        if (i > CELL_COUNTS)
-            nd_page_flow(page, INK_PLAIN, "   ");
-        nd_page_flow(page, INK_PLAIN, line->cells[i]);
+        if (line->cells[i][0] != '\0')
+            nd_page_item(page, INK_PLAIN, line->cells[i]);
     }
     nd_page_end(page);
 }
@@ -103,7 +100,7 @@ void nd_text_dumps(struct page *page, const char *const *labels,
             line_wide(page, &lines[k], columns);
         else
             line_narrow(page, &lines[k]);
-        if (dumps[k].partial) {
+        if (dumps[k].partial && count == 1) { /* a pair has a warning that says so */
             nd_page_tab(page, LABEL_COLUMNS);
             nd_page_flow(page, INK_WARN, nd_page_words(page, "report.partial"));
             nd_page_end(page);
@@ -182,11 +179,9 @@ static void head_tiers(struct page *page, const struct nd_result *result)
         if (tier > ND_TIER_FAULT && n == 0)
             continue;
         const enum ink ink = n == 0 ? INK_PLAIN : nd_text_tier_ink(tier);
-        if (i > 0)
-            nd_page_flow(page, INK_PLAIN, "   ");
-        nd_page_flow(page, ink, nd_text_tier(page, &result->policy, tier, word));
-        nd_page_flow(page, ink, " ");
-        nd_page_flow(page, ink, nd_figure_count(n, count));
+        ND_SAY_ITEM(page, ink, "report.tier.count",
+                    VALUE_TEXT("tier", nd_text_tier(page, &result->policy, tier, word)),
+                    VALUE_TEXT("count", nd_figure_count(n, count)));
     }
     nd_page_end(page);
 }

@@ -20,6 +20,12 @@ enum { LABEL_COLUMNS = 11 }; /* "reference" and two spaces: where the head's val
                 sizeof((const struct catalogue_value[]){__VA_ARGS__}) /                  \
                     sizeof(struct catalogue_value))
 
+/* The same for an item that is not broken. */
+#define ND_SAY_ITEM(page, ink, id, ...)                                                  \
+    nd_page_say_item(page, ink, id, (const struct catalogue_value[]){__VA_ARGS__},       \
+                     sizeof((const struct catalogue_value[]){__VA_ARGS__}) /             \
+                         sizeof(struct catalogue_value))
+
 /* Begins a line of the head: the label, then the column where values begin. */
 void nd_text_label(struct page *page, const char *id);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MARGIN = 1 };
+enum { MARGIN = 1, ITEM_GAP = 3 };
 
 struct range {
     uint32_t first, last;
@@ -279,13 +279,42 @@ void nd_page_flow(struct page *page, enum ink ink, const char *text)
     flow_safe(page, ink, page_safe(page, text));
 }
 
-void nd_page_say(struct page *page, enum ink ink, const char *id,
-                 const struct catalogue_value *values, size_t count)
+static const char *page_filled(struct page *page, const char *id,
+                               const struct catalogue_value *values, size_t count)
 {
     page->filled.len = 0;
     nd_catalogue_fill(nd_page_words(page, id), values, count, &page->filled);
-    if (page->filled.len > 0)
-        nd_page_flow(page, ink, page->filled.bytes);
+    return page->filled.len == 0 ? "" : page->filled.bytes;
+}
+
+void nd_page_say(struct page *page, enum ink ink, const char *id,
+                 const struct catalogue_value *values, size_t count)
+{
+    nd_page_flow(page, ink, page_filled(page, id, values, count));
+}
+
+void nd_page_say_item(struct page *page, enum ink ink, const char *id,
+                      const struct catalogue_value *values, size_t count)
+{
+    nd_page_item(page, ink, page_filled(page, id, values, count));
+}
+
+void nd_page_item(struct page *page, enum ink ink, const char *text)
+{
+    const bool     is_first = page->pending == page->column || page->pending > 0;
+    const unsigned gap = is_first ? 0 : ITEM_GAP;
+    const char    *safe = page_safe(page, text);
+    const char    *end = safe + strlen(safe);
+    const unsigned columns = columns_between(safe, end);
+
+    if (page->column > page->indent && page->column + gap + columns > page->width) {
+        page_wrap(page);
+    } else {
+        page->pending += gap;
+        page->column += gap;
+    }
+    cut_between(page, ink, safe, end,
+                page->column < page->width ? page->width - page->column : 1);
 }
 
 void nd_page_tab(struct page *page, unsigned column)

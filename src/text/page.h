@@ -36,9 +36,14 @@ void nd_page_put(struct page *page, enum ink ink, const char *text);
 void nd_page_cut(struct page *page, enum ink ink, const char *text, unsigned columns);
 /* Puts words, going to a new line at page->indent where one does not fit. */
 void nd_page_flow(struct page *page, enum ink ink, const char *text);
+/* Puts a text that is not broken, a gap after the one before it, or on a new line at
+ * page->indent where it does not fit. */
+void nd_page_item(struct page *page, enum ink ink, const char *text);
 /* Flows a phrase of the catalogue; an unknown id stands for itself. */
 void nd_page_say(struct page *page, enum ink ink, const char *id,
                  const struct catalogue_value *values, size_t count);
+void nd_page_say_item(struct page *page, enum ink ink, const char *id,
+                      const struct catalogue_value *values, size_t count);
 
 /* Spaces up to a column; one at least, unless the line is empty. */
 void nd_page_tab(struct page *page, unsigned column);

@@ -576,6 +576,37 @@ class Gradients(Case):
             model(x * 1).sum().backward()
         self.same(Dump(self.path).value("Lambda", "output.0", "backward"), 2 * x)
 
+    def test_parts_of_one_tensor_keep_their_own_gradients(self):
+        model = nn.Sequential(Lambda(lambda x: (x * 1).chunk(2, 1)), Lambda(lambda pair: 3 * pair[1] + 2 * pair[0]))
+        with record(model, self.path, backward=True):
+            model(torch.randn(2, 4, requires_grad=True)).sum().backward()
+        dump, ones = Dump(self.path), torch.ones(2, 2)
+        for layer, slot in (("0", "input.0"), ("1", "output.0.0")):
+            self.same(dump.value(layer, slot, "backward"), 2 * ones)
+        for layer, slot in (("0", "input.1"), ("1", "output.0.1")):
+            self.same(dump.value(layer, slot, "backward"), 3 * ones)
+        self.same(dump.value("0", "output.0", "backward"), torch.tensor([[2., 2, 3, 3]] * 2))
+
+    def test_a_second_backward_pass_is_another_call(self):
+        model = nn.Linear(3, 3)
+        with record(model, self.path, backward=True):
+            loss = model(torch.randn(2, 3)).sum()
+            loss.backward(retain_graph=True)
+            (2 * loss).backward()
+        dump = Dump(self.path)
+        self.assertEqual(dump.names("backward"), [("Linear", 0), ("Linear", 1)])
+        self.same(dump.value("Linear", "input.0", "backward", 1), 2 * torch.ones(2, 3))
+        self.same(dump.value("Linear", "grad.bias", "backward"), torch.tensor([6.] * 3))
+
+    def test_gradients_that_were_there_before_have_a_layer_too(self):
+        model = nn.Linear(3, 3)
+        model(torch.randn(2, 3)).sum().backward()
+        with record(model, self.path, backward=True), torch.no_grad():
+            model(torch.randn(2, 3))
+        dump = Dump(self.path)
+        self.assertEqual(set(dump.layer("Linear", "backward")["slots"]), {"grad.weight", "grad.bias"})
+        self.same(dump.value("Linear", "grad.weight", "backward"), model.weight.grad)
+
     def test_two_calls_of_one_module_are_told_apart(self):
         shared = nn.Linear(3, 3)
         model, x = nn.Sequential(shared, nn.Tanh(), shared), torch.randn(2, 3)
@@ -620,6 +651,15 @@ class Files(Case):
         dump = Dump(self.path)
         self.assertEqual((dump.head["deterministic"], dump.head["autocast"]), (True, "bfloat16"))
         self.assertEqual(dump.value("Linear", "output.0").dtype, torch.bfloat16)
+
+    def test_a_dump_under_way_knows_what_its_first_layer_knew(self):
+        model = Lambda(lambda x: x)  # without parameters, so without a device to begin with
+        with record(model, self.path):
+            self.assertIsNone(Dump(self.path).head["device"])
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                model(torch.ones(1))
+            head = Dump(self.path).head
+        self.assertEqual((head["device"], head["autocast"], head["complete"]), ("cpu", "bfloat16", False))
 
     def test_numbers_that_json_cannot_hold_are_words(self):
         model = Lambda(lambda: torch.ones(1))
@@ -688,11 +728,12 @@ class Files(Case):
                 raise ValueError
             return x
         model = nn.Sequential(nn.Sequential(Lambda(fail)), nn.Identity())
-        with record(model, self.path, functional=True):
+        with record(model, self.path) as r:
             with contextlib.suppress(ValueError):
                 model(torch.ones(2))
-            model(F.relu(-torch.ones(2)))
-        self.assertEqual([n for n, _ in Dump(self.path).names() if n != "relu"], ["0.0", "1"])
+            model(-torch.ones(2))
+            self.assertEqual(r.calls, [])
+        self.assertEqual(Dump(self.path).names(), [("0.0", 0), ("1", 0)])
 
     def test_a_path_that_cannot_be_written_fails_before_the_model_runs(self):
         model = nn.Linear(2, 2)

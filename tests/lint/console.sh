@@ -20,8 +20,9 @@ awk -v tool="'$tool'" '
         print
         runs++
         command = $0; sub(/^\$ build\/normdiff/, tool, command)
-        while ((command " 2>&1" | getline line) > 0) print line
-        close(command " 2>&1")
+        command = command " 2>&1"
+        while ((command | getline line) > 0) print line
+        close(command)
     }
     END { if (!runs) { print "no screen in this document"; exit 1 } }' "$file" >"$work/now" ||
     { tail -n 1 "$work/now"; exit 1; }

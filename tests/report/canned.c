@@ -22,7 +22,7 @@ static const struct nd_metric_value origin_metrics[] = {
 };
 static const struct nd_worst origin_worst[] = {
     {.index = {2, 17, 340}, .index_len = 3, .reference = 2.4132, .candidate = 1.1021},
-    {.index = {0, 1, 2}, .index_len = 3, .reference = -1, .candidate = INFINITY},
+    {.index = {0, 1, 2}, .index_len = 3, .reference = -1, .candidate = (double)INFINITY},
 };
 static const struct nd_metric_value plain_metrics[] = {
     {.key = "max_abs", .value = {4.1e-6}},
@@ -94,7 +94,7 @@ static void layers_fill(void)
                                     .n = 4 * 128 * 768,
                                     .differ = i < 2 ? 0 : 393000,
                                     .bit_equal = i < 2,
-                                    .hidden_up_to = NAN,
+                                    .hidden_up_to = (double)NAN,
                                     .metrics = plain_metrics,
                                     .metric_count = COUNT(plain_metrics),
                                     .judged = true};
@@ -155,18 +155,18 @@ static struct nd_result result_base(void)
                    .metrics = "default",
                    .fail_on = "0.1",
                    .nan = "equal",
-                   .rel_floor = NAN,
-                   .abs_floor = NAN,
+                   .rel_floor = (double)NAN,
+                   .abs_floor = (double)NAN,
                    .worst = 5},
         .coverage = {.pairs = LAYER_COUNT,
                      .tensors_compared = 148,
                      .bytes_compared = 1234567890,
                      .bytes_total = 1234567890},
-        .outcome = {.layer = ND_NO_INDEX, .top1_agreement = NAN},
+        .outcome = {.layer = ND_NO_INDEX, .top1_agreement = (double)NAN},
         .first_elevated = ND_NO_INDEX,
         .first_fault = ND_NO_INDEX,
         .first_origin = ND_NO_INDEX,
-        .first = {.layer = ND_NO_INDEX, .slot = ND_NO_INDEX, .input_drift = NAN},
+        .first = {.layer = ND_NO_INDEX, .slot = ND_NO_INDEX, .input_drift = (double)NAN},
     };
 }
 
@@ -209,7 +209,7 @@ const struct nd_result *nd_canned_clean(void)
         result.summary[layers[i].tier]++;
     result.verdict = ND_VERDICT_AGREE;
     result.reason = (struct nd_phrase){"every layer agrees within {bound}", params, 1};
-    result.outcome = (struct nd_outcome){ORIGIN - 1, 0, 1.6e-6, NAN, 0};
+    result.outcome = (struct nd_outcome){ORIGIN - 1, 0, 1.6e-6, (double)NAN, 0};
     return &result;
 }
 
@@ -232,7 +232,7 @@ const struct nd_result *nd_canned_incomplete(void)
                                .type = "",
                                .direction = "backward",
                                .tier = ND_TIER_NONE,
-                               .drift = NAN,
+                               .drift = (double)NAN,
                                .fails = ND_FAIL_MISSING,
                                .bound = 0.1,
                                .worst_slot = ND_NO_INDEX};
@@ -269,7 +269,7 @@ const struct nd_listing *nd_canned_listing(void)
          .mean = 0.001,
          .norm = 123.456,
          .n = 3724},
-        {.name = "output.0", .broken = "bad CRC", .max = NAN, .min = NAN, .mean = NAN, .norm = NAN},
+        {.name = "output.0", .broken = "bad CRC", .max = (double)NAN, .min = (double)NAN, .mean = (double)NAN, .norm = (double)NAN},
     };
     static const struct nd_list_layer list_layers[] = {
         {.name = "conv1",

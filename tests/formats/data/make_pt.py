@@ -31,8 +31,8 @@ OUT = sys.argv[1]
 KEPT = {
     "1.11": "types nested legacy_nested",
     "1.13": "types views nested nested4 legacy_nested legacy_views legacy_tiny npu checkpoint"
-            " module numpy2 numpy4 big deflated script",
-    "2": "types views nested npu objects unsupported numpy2 numpy5 list lone storage nocrc"
+            " module numpy2 numpy4 deflated script",
+    "2": "types views nested npu objects unsupported numpy2 numpy5 list lone storage big nocrc"
          " legacy_types legacy_nested4",
 }[VERSION if VERSION[0] == "1" else "2"].split()
 ALL = len(sys.argv) > 2
@@ -462,7 +462,8 @@ def main():
     if NEW:
         save("storage", storage, expect)
 
-    repack("big", "views", swap32)
+    if NEW:
+        repack("big", "views", swap32)
     repack("deflated", "numpy2", lambda name, data: data, zipfile.ZIP_DEFLATED)
     if NEW:
         torch.serialization.set_crc32_options(False)

@@ -1,0 +1,156 @@
+/*
+ * Which precision did each side compute in?  Declared: the slots' types.  Recovered: the
+ * grid that the values lie on, whatever container holds them.
+ */
+#include "checks/subject.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DTYPE_BUDGET = 1 << 22 };
+
+struct dtype_evidence {
+    enum grid grid[2];
+    double    share[2]; /* of each side's values on the coarser grid */
+    bool      whole;
+};
+
+static void dtype_look(const struct subject *subject, struct dtype_evidence *ret)
+{
+    struct grid_shares shares[2] = {{{0}, 0, false}, {{0}, 0, false}};
+
+    *ret = (struct dtype_evidence){.grid = {GRID_NONE, GRID_NONE}, .whole = true};
+    for (int side = 0; side < 2; side++) {
+        const struct slot_view *slot =
+            subject->pair->side[side] == NULL
+                ? NULL : nd_layer_slot(subject->pair->side[side], subject->slot->name);
+        if (slot == NULL || !slot->has_tensor)
+            continue;
+        nd_grid_shares(&slot->tensor, DTYPE_BUDGET, &shares[side]);
+        ret->grid[side] = nd_grid_of(&shares[side], slot->real_dtype);
+        ret->whole = ret->whole && shares[side].whole;
+    }
+    const enum grid coarser = ret->grid[0] < ret->grid[1] ? ret->grid[0] : ret->grid[1];
+    for (int side = 0; side < 2 && coarser != GRID_NONE; side++)
+        ret->share[side] = shares[side].share[coarser];
+}
+
+/* Layers whose output lies on this grid on one side only, among those that round at all. */
+static bool dtype_is_global(const struct subject *subject, int side, enum grid grid)
+{
+    size_t on = 0, all = 0;
+
+    for (size_t i = 0; i < subject->input->result->layer_count; i++) {
+        const struct layer_facts *facts = &subject->facts[i];
+        const bool rounds = facts->op != NULL && (facts->op->norm != NULL || facts->op->product);
+        if (facts->container || !rounds || facts->out.count == 0 || facts->out.n < 16)
+            continue;
+        all++;
+        on += facts->grid[side] == grid && facts->grid[!side] != grid;
+    }
+    return all >= 3 && on * 10 >= all * 9;
+}
+
+/* Rounds the expected output onto the grid: what is left is rounding the other way where a
+ * value lay close to the middle, 2 u in a share of noise / u of the values. */
+static double dtype_misfit(const struct subject *subject, enum grid grid, double *ret_floor)
+{
+    double *rounded, misfit;
+
+    *ret_floor = fmax(subject->floor,
+                      2 * sqrt(subject->floor * nd_grid_roundoff(grid)));
+    if (subject->actual == NULL)
+        return (double)NAN;
+    rounded = malloc(subject->count * sizeof *rounded);
+    if (rounded == NULL)
+        return (double)NAN;
+    for (uint64_t i = 0; i < subject->count; i++)
+        rounded[i] = nd_grid_round(grid, subject->expected[i]);
+    misfit = nd_flat_misfit(subject, rounded, NULL);
+    free(rounded);
+    return misfit;
+}
+
+static void dtype_propose_effective(struct subject *subject, int side, enum grid grid)
+{
+    const bool   is_global = dtype_is_global(subject, side, grid);
+    double       floor;
+    const double residual = side == subject->side ? dtype_misfit(subject, grid, &floor)
+                                                  : (double)NAN;
+
+    nd_propose(subject, &(struct hypothesis){
+        .id = is_global ? "dtype_global" : "dtype_effective", .residual = residual,
+        .floor = side == subject->side ? floor : 0, .penalty = -0.5, .is_declared = is_global,
+        .is_certain = is_global,
+        .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE, .param_count = 1,
+        .params = (const struct nd_param[]){ND_WORD("dtype", nd_grid_name(grid))}});
+}
+
+static enum grid dtype_grid_of(const char *name)
+{
+    const enum nd_dtype dtype = nd_dtype_by_name(name, strlen(name));
+
+    return dtype == ND_DTYPE_bf16 ? GRID_BF16 : dtype == ND_DTYPE_f16 ? GRID_F16 : GRID_NONE;
+}
+
+static void dtype_propose_declared(struct subject *subject)
+{
+    const char *const *names = subject->slot->dtype;
+    const int          side = nd_dtype_roundoff(nd_dtype_by_name(names[1], strlen(names[1])))
+                             >= nd_dtype_roundoff(nd_dtype_by_name(names[0], strlen(names[0])));
+    const enum grid    grid = dtype_grid_of(names[side]);
+    double             floor = 0, residual = (double)NAN;
+
+    if (grid != GRID_NONE && side == subject->side)
+        residual = dtype_misfit(subject, grid, &floor);
+    nd_propose(subject, &(struct hypothesis){
+        .id = "dtype_declared", .residual = residual, .floor = floor, .is_declared = true,
+        .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE, .param_count = 2,
+        .params = (const struct nd_param[]){ND_WORD("reference", names[0]),
+                                            ND_WORD("value", names[1])}});
+}
+
+static void dtype_run(struct subject *subject, struct nd_finding *finding)
+{
+    struct dtype_evidence look;
+
+    if (subject->slot == NULL) {
+        finding->evidence = nd_phrase_plain("finding.dtype.none");
+        return;
+    }
+    const struct nd_slot *slot = subject->slot;
+    const bool known = slot->dtype[0] != NULL && slot->dtype[1] != NULL;
+    const bool alike = known && strcmp(slot->dtype[0], slot->dtype[1]) == 0;
+    dtype_look(subject, &look);
+    for (int side = 0; side < 2; side++) {
+        finding->declared[side] = slot->dtype[side];
+        finding->recovered[side] = look.grid[side] != GRID_NONE ? nd_grid_name(look.grid[side])
+                                                                : NULL;
+    }
+    finding->status = ND_CHECK_OK;
+    finding->evidence = known ? nd_phrase_plain("finding.dtype.ok")
+                              : nd_phrase_plain("finding.dtype.undeclared");
+    if (known && !alike) {
+        finding->status = ND_CHECK_MISMATCH;
+        finding->evidence = nd_phrase_plain("finding.dtype.declared");
+        finding->advice = nd_phrase_plain("advice.dtype.declared");
+        dtype_propose_declared(subject);
+    }
+    if (look.grid[0] == look.grid[1])
+        return;
+    const int side = look.grid[1] < look.grid[0];
+    if (look.share[!side] > 0.5)
+        return; /* sparse or rounded values on both sides */
+    finding->status = ND_CHECK_MISMATCH;
+    finding->evidence = ND_PHRASE(subject->arena, "finding.dtype.effective",
+                                  ND_NUMBER("is_candidate", side),
+                                  ND_WORD("dtype", nd_grid_name(look.grid[side])),
+                                  ND_NUMBER("percent", 100 * look.share[side]),
+                                  ND_NUMBER("other", 100 * look.share[!side]));
+    finding->advice = nd_phrase_plain("advice.dtype.effective");
+    if (alike || !known)
+        dtype_propose_effective(subject, side, look.grid[side]);
+}
+
+const struct check nd_check_dtype = {.id = "dtype", .is_line = true, .run = dtype_run};

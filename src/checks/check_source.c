@@ -1,0 +1,84 @@
+/*
+ * Did the difference come in from outside?  The model's own input, or a layer's weights.
+ */
+#include "checks/subject.h"
+
+#include <math.h>
+
+static const struct nd_slot *source_slot(const struct subject *subject, const char *kind)
+{
+    const struct nd_slot *worst = NULL;
+
+    for (size_t i = 0; i < subject->layer->slot_count; i++) {
+        const struct nd_slot *slot = &subject->layer->slots[i];
+        if (!nd_slot_is(slot, kind) || slot->tier > ND_TIER_FAULT || slot->tier == ND_TIER_EXACT)
+            continue;
+        if (worst == NULL || !(nd_slot_rel(slot) <= nd_slot_rel(worst)))
+            worst = slot;
+    }
+    return worst;
+}
+
+static void source_input(struct subject *subject)
+{
+    const struct nd_slot *slot = source_slot(subject, "input");
+
+    if (slot == NULL)
+        return;
+    nd_propose(subject, &(struct hypothesis){
+        .id = "different_input", .residual = (double)NAN, .is_certain = true,
+        .side = ND_SIDE_UNKNOWN, .param_count = 3,
+        .params = (const struct nd_param[]){
+            ND_WORD("slot", slot->name), ND_NUMBER("drift", slot->drift),
+            ND_NUMBER("differ", (double)slot->differ)}});
+}
+
+static void source_weights(struct subject *subject)
+{
+    const struct slot_group *params = &subject->own->params;
+
+    if (params->worst == ND_NO_INDEX)
+        return;
+    nd_propose(subject, &(struct hypothesis){
+        .id = "different_weights", .residual = (double)NAN, .is_certain = true,
+        .side = ND_SIDE_UNKNOWN, .param_count = 3,
+        .params = (const struct nd_param[]){
+            ND_WORD("slot", subject->layer->slots[params->worst].name),
+            ND_NUMBER("drift", params->rel),
+            ND_NUMBER("median", subject->origin->weights_median)}});
+}
+
+/* Nothing dumped stands before this layer: its input or its weights may be to blame. */
+static void source_unseen(struct subject *subject)
+{
+    const bool weights_equal = subject->own->params.seen > 0 && subject->own->params.equal;
+    bool       is_first = subject->own->in.seen == 0;
+
+    for (size_t i = 0; i < subject->index && is_first; i++)
+        is_first = subject->facts[i].container || subject->facts[i].out.seen == 0;
+    if (!is_first)
+        return;
+    nd_propose(subject, &(struct hypothesis){.id = "different_input", .residual = (double)NAN,
+                                             .is_declared = false, .side = ND_SIDE_UNKNOWN,
+                                             .summary = nd_phrase_plain(
+                                                 "cause.different_input.unseen")});
+    if (!weights_equal)
+        nd_propose(subject, &(struct hypothesis){.id = "different_weights",
+                                                 .residual = (double)NAN,
+                                                 .side = ND_SIDE_UNKNOWN,
+                                                 .summary = nd_phrase_plain(
+                                                     "cause.different_weights.unseen")});
+}
+
+static void source_run(struct subject *subject, struct nd_finding *finding)
+{
+    (void)finding;
+    if (subject->kind == ORIGIN_INPUT)
+        source_input(subject);
+    else if (subject->kind == ORIGIN_WEIGHTS)
+        source_weights(subject);
+    else
+        source_unseen(subject);
+}
+
+const struct check nd_check_source = {.id = "source", .run = source_run};

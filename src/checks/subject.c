@@ -1,0 +1,179 @@
+/*
+ * Loading the first diverging layer.
+ */
+#include "checks/subject.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum nd_side nd_subject_side(const struct subject *subject)
+{
+    return subject->side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE;
+}
+
+const struct norm_model *nd_subject_model(const struct subject *subject)
+{
+    return subject->has_formula && subject->norm != NULL
+               ? &subject->formula.study.model[subject->side] : NULL;
+}
+
+const char *nd_say_number(const struct subject *subject, double value)
+{
+    const char *text = nd_arena_format(subject->arena, "%.3e", value);
+
+    return text == NULL ? "" : text;
+}
+
+/* --- the formula ---------------------------------------------------------------------- */
+
+static void subject_formula(struct subject *subject)
+{
+    const struct layer_facts *own = subject->own;
+    const uint64_t room = subject->input->max_mem / 4 / nd_sample_bytes(OP_MAX_INPUTS, 1);
+    /* Sixteen multiply-adds an element and side: 2^26 for one test of a norm. */
+    const struct replay_limits limits = {
+        .elements = room < 1u << 22 ? room : 1u << 22, .row = room, .seed = subject->index};
+    const bool shown = subject->slot != NULL && subject->slot->worst_count > 0
+                       && strcmp(subject->slot->name, "output.0") == 0;
+
+    if (!own->pair || !own->forward
+        || !nd_formula_open(subject->pair, own->op, own->roundoff, &limits,
+                            shown ? subject->slot->worst[0].index : NULL, &subject->formula))
+        return;
+    struct replay judged = {.done = true};
+    subject->has_formula = true;
+    judged.residual[0] = subject->formula.residual[0];
+    judged.residual[1] = subject->formula.residual[1];
+    judged.fitted = own->replay.fitted;
+    nd_replay_judge(&judged, own->roundoff, subject->formula.sigma);
+    subject->is_trusted = judged.trusted;
+    subject->side = judged.trusted ? judged.side : 1;
+}
+
+/* --- whole tensors --------------------------------------------------------------------- */
+
+static const struct tensor_view *output_view(const struct subject *subject, int side)
+{
+    const struct slot_view *slot;
+
+    if (subject->slot == NULL || subject->pair->side[side] == NULL)
+        return NULL;
+    slot = nd_layer_slot(subject->pair->side[side], subject->slot->name);
+    return slot != NULL && slot->has_tensor
+                   && nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT
+               ? &slot->tensor : NULL;
+}
+
+static bool subject_replayed(struct subject *subject)
+{
+    const struct formula *formula = &subject->formula;
+    double               *row;
+
+    if (!subject->has_formula || !subject->is_trusted || !formula->sample.whole
+        || strcmp(subject->slot->name, "output.0") != 0)
+        return false;
+    row = malloc(formula->sample.rows.row_len * sizeof *row);
+    if (row == NULL)
+        return false;
+    for (uint64_t i = 0; i < formula->sample.count; i++) {
+        nd_formula_row(formula, subject->side, i, row);
+        nd_rows_scatter(&formula->sample.rows, &formula->shape, formula->sample.row[i], row,
+                        subject->expected);
+    }
+    free(row);
+    return true;
+}
+
+static void subject_flat(struct subject *subject)
+{
+    const struct tensor_view *actual = output_view(subject, subject->side);
+    const struct tensor_view *other = output_view(subject, !subject->side);
+    const uint64_t            room = subject->input->max_mem / 8 / sizeof(double);
+
+    if (actual == NULL || other == NULL || !nd_shape_equal(&actual->shape, &other->shape)
+        || actual->count == 0 || actual->count > room)
+        return;
+    subject->actual = malloc(actual->count * sizeof *subject->actual);
+    subject->expected = malloc(actual->count * sizeof *subject->expected);
+    if (subject->actual == NULL || subject->expected == NULL) {
+        free(subject->actual);
+        free(subject->expected);
+        subject->actual = subject->expected = NULL;
+        return;
+    }
+    subject->count = actual->count;
+    subject->shape = actual->shape;
+    nd_view_decode(actual, 0, actual->count, subject->actual);
+    subject->is_replayed = subject_replayed(subject);
+    if (!subject->is_replayed)
+        nd_view_decode(other, 0, other->count, subject->expected);
+}
+
+double nd_flat_misfit(const struct subject *subject, const double *expected, const bool *keep)
+{
+    double error = 0, size = 0;
+
+    if (subject->actual == NULL)
+        return (double)NAN;
+    for (uint64_t i = 0; i < subject->count; i++) {
+        const double y = subject->actual[i], z = expected[i];
+        if ((keep != NULL && !keep[i]) || !isfinite(y) || !isfinite(z))
+            continue;
+        error += (y - z) * (y - z);
+        size += z * z;
+    }
+    return size > 0 ? sqrt(error / size) : error > 0 ? HUGE_VAL : 0;
+}
+
+/* --- levels ----------------------------------------------------------------------------- */
+
+/*
+ * What has to be explained, and what need not be: against a replay that is the other side's
+ * own residual; against the other side's output everything that the inputs brought with them.
+ */
+static void subject_levels(struct subject *subject)
+{
+    const struct layer_facts *own = subject->own;
+    const double              rounding = 0.4247 * own->roundoff;
+
+    if (subject->has_formula && subject->is_trusted) {
+        subject->unexplained = subject->formula.residual[subject->side].rel;
+        subject->floor = fmax(subject->formula.residual[!subject->side].rel, rounding);
+        subject->floor = fmax(subject->floor, subject->formula.sigma);
+        return;
+    }
+    subject->unexplained = own->out.rel;
+    subject->floor = fmax(rounding, own->in.count > 0 ? own->in.rel : 0);
+    for (size_t k = 1; k <= 10 && k <= subject->index && own->in.count == 0; k++)
+        subject->floor = fmax(subject->floor, subject->facts[subject->index - k].out.rel);
+}
+
+bool nd_subject_open(struct subject *subject, const struct diagnosis_input *input,
+                     const struct layer_facts *facts, const struct origin *origin,
+                     size_t index, struct arena *arena)
+{
+    *subject = (struct subject){.input = input, .facts = facts, .origin = origin, .arena = arena,
+                                .index = index, .kind = origin->kinds[index],
+                                .layer = &input->result->layers[index],
+                                .own = &facts[index], .pair = &input->layers[index], .side = 1};
+    if (subject->own->out.worst != ND_NO_INDEX)
+        subject->slot = &subject->layer->slots[subject->own->out.worst];
+    if (subject->own->op != NULL)
+        subject->norm = subject->own->op->norm;
+    subject_formula(subject);
+    if (subject->own->pair)
+        subject_flat(subject);
+    subject_levels(subject);
+    return true;
+}
+
+void nd_subject_done(struct subject *subject)
+{
+    if (subject->has_formula)
+        nd_formula_close(&subject->formula);
+    free(subject->actual);
+    free(subject->expected);
+    subject->actual = subject->expected = NULL;
+    subject->has_formula = false;
+}

@@ -1,0 +1,104 @@
+/*
+ * The detail pass over one pair: the tensors are read again, now that rms is known.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/pool.h"
+#include "compare/slot_pair.h"
+#include "metrics/metric.h"
+
+enum { DETAIL_UNITS = 64 }; /* details (70 KB each) held at once */
+
+struct detail_work {
+    const struct pair_views *views;
+    struct detail_params     params;
+    uint64_t                 first; /* of unit 0 of this round */
+    struct nd_detail        *details;
+};
+
+static void detail_unit(void *user, size_t i, unsigned worker)
+{
+    const struct detail_work *work = user;
+    const uint64_t            at = work->first + i * (uint64_t)MEASURE_UNIT;
+    const uint64_t            left = work->views->view[0].count - at;
+
+    (void)worker;
+    nd_detail_init(&work->details[i]);
+    nd_detail_measure(&work->views->view[0], &work->views->view[1], &work->params, at,
+                      left < MEASURE_UNIT ? left : MEASURE_UNIT, &work->details[i]);
+}
+
+static struct detail_params detail_params_of(const struct comparison *comparison,
+                                             const struct slot_pair *slot,
+                                             const struct pair_views *views)
+{
+    const struct nd_options *options = comparison->options;
+    struct detail_params     params = {.rms_r = slot->rms[0], .nan_strict = options->nan_strict,
+                                       .real = {views->real[0], views->real[1]}};
+
+    params.rel_floor = isnan(options->rel_floor) ? slot->rms[0] * 0x1p-20 : options->rel_floor;
+    params.worst = options->worst > DETAIL_WORST ? DETAIL_WORST : (unsigned)options->worst;
+    params.ulp_dtype = nd_dtype_coarser(views->real[0], views->real[1]);
+    if (nd_dtype_roundoff(params.ulp_dtype) == 0 || slot->integer)
+        params.ulp_dtype = ND_DTYPE_NONE;
+    return params;
+}
+
+enum nd_status nd_slot_detail(const struct comparison *comparison, struct slot_pair *slot,
+                                  const struct pair_views *views, struct nd_error *err)
+{
+    const uint64_t     units = views->view[0].count / MEASURE_UNIT + 1;
+    const size_t       room = units < DETAIL_UNITS ? (size_t)units : DETAIL_UNITS;
+    struct detail_work work = {.views = views};
+    struct nd_detail  *total = nd_arena_alloc(comparison->arena, 1, sizeof *total);
+
+    work.details = calloc(room, sizeof *work.details);
+    if (total == NULL || work.details == NULL) {
+        free(work.details);
+        return nd_fail_memory(err);
+    }
+    work.params = detail_params_of(comparison, slot, views);
+    nd_detail_init(total);
+    for (uint64_t done = 0; done < units; done += room) {
+        const size_t round = units - done < room ? (size_t)(units - done) : room;
+        work.first = done * (uint64_t)MEASURE_UNIT;
+        nd_pool_run(comparison->options->jobs, round, detail_unit, NULL, &work);
+        for (size_t i = 0; i < round; i++)
+            nd_detail_fold(total, &work.details[i]);
+    }
+    free(work.details);
+    slot->detail = total;
+    if (comparison->metric->detail && !slot->integer) {
+        double value[2] = {0, 0};
+        slot->result.drift = comparison->metric->value(&slot->moments, total, value) ? value[0] : 0;
+    }
+    return ND_OK;
+}
+
+bool nd_slot_wants_detail(const struct comparison *comparison, const struct slot_pair *slot)
+{
+    double max_abs = slot->moments.max_abs / slot->moments.scale;
+
+    if (comparison->options->metrics_all || comparison->metric->detail)
+        return true;
+    return slot->moments.differ > 0 && (max_abs >= 0.1 * slot->rms[0] ||
+                                        slot->result.drift > comparison->options->tiers[1]);
+}
+
+enum nd_status nd_measure_detail(struct comparison *comparison, struct layer_pair *layer,
+                                 struct nd_error *err)
+{
+    for (size_t s = 0; s < layer->slot_count; s++) {
+        struct slot_pair *slot = &layer->slots[s];
+        struct pair_views views;
+        if (!slot->measured || slot->detail != NULL || slot->result.layout_how != NULL)
+            continue;
+        nd_pair_open(comparison, layer, slot, &views);
+        const enum nd_status status =
+            views.ready ? nd_slot_detail(comparison, slot, &views, err) : ND_OK;
+        (void)nd_pair_close(&views);
+        ND_TRY(status);
+    }
+    return ND_OK;
+}

@@ -1,0 +1,119 @@
+/*
+ * One slot pair's figures: moments into the result's fields, measuring on one thread, and
+ * the layout search where the plain reading is hopeless.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "compare/slot_pair.h"
+#include "metrics/metric.h"
+
+void nd_measure_serially(const struct kernel_set *kernels, const struct tensor_view *view,
+                         const enum nd_dtype *real, const struct moments_policy *policy,
+                         struct nd_moments *ret)
+{
+    const struct moments_pivot pivot = nd_moments_pivot(&view[0], &view[1], real[0], real[1]);
+
+    nd_moments_init(ret);
+    for (uint64_t at = 0; at < view[0].count; at += MOMENTS_CHUNK) {
+        const uint64_t    left = view[0].count - at;
+        struct nd_moments chunk;
+        nd_moments_measure(kernels, &view[0], &view[1], real[0], real[1], at,
+                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, &pivot, policy, &chunk);
+        nd_moments_fold(ret, &chunk);
+    }
+}
+
+struct moments_policy nd_policy_moments(const struct comparison *comparison, double scale)
+{
+    return (struct moments_policy){.nan_strict = comparison->options->nan_strict, .scale = scale};
+}
+
+bool nd_pair_is_integer(const struct pair_views *views)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        const enum nd_kind kind = nd_dtype_info(views->view[side].dtype)->kind;
+        if (kind != ND_KIND_INT && kind != ND_KIND_BOOL)
+            return false;
+    }
+    return true;
+}
+
+void nd_slot_set_moments(const struct comparison *comparison, struct slot_pair *slot,
+                             const struct nd_moments *moments)
+{
+    struct nd_slot *result = &slot->result;
+    double          value[2] = {0, 0};
+
+    slot->moments = *moments;
+    slot->measured = true;
+    result->n = moments->n;
+    result->differ = moments->differ;
+    result->bit_equal = moments->bit_equal;
+    result->nonfinite_mismatches = moments->mismatches;
+    result->masked = moments->masked;
+    for (unsigned side = 0; side < 2; side++)
+        result->nonfinite[side] = (struct nd_nonfinite_side){
+            moments->side[side].nan, moments->side[side].pos_inf, moments->side[side].neg_inf};
+    const double n = (double)moments->n;
+    slot->rms[0] = moments->n == 0 ? 0 : sqrt(moments->sum_rr / n) / moments->scale;
+    slot->rms[1] = moments->n == 0 ? 0 : sqrt(moments->sum_cc / n) / moments->scale;
+    slot->differs = moments->differ > 0 || moments->masks_differ > 0;
+    if (slot->integer)
+        result->drift = moments->total == 0 ? 0 : (double)moments->differ / (double)moments->total;
+    else if (comparison->metric->value(moments, slot->detail, value))
+        result->drift = value[0];
+    else
+        result->drift = 0;
+    if (moments->masks_differ > 0)
+        nd_slot_note(slot, "mask_constants_differ");
+    if (moments->total == 0)
+        nd_slot_note(slot, "empty");
+    else if (moments->n == 0 && moments->masked > 0)
+        nd_slot_note(slot, "all_masked");
+    else if (moments->n == 0)
+        nd_slot_note(slot, "no_finite_positions");
+}
+
+/* A plain comparison this far off is worth a search (two unrelated tensors give 1.4). */
+static const double HOPELESS = 0.3;
+
+bool nd_slot_is_hopeless(const struct slot_pair *slot)
+{
+    return !slot->integer && slot->result.drift >= HOPELESS && slot->moments.n >= 8;
+}
+
+enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_pair *slot,
+                              struct pair_views *views, struct nd_error *err)
+{
+    struct found_layout  found;
+    struct nd_moments    moments;
+    const double         plain = views->ready ? slot->result.drift : (double)INFINITY;
+    double               value[2];
+    const struct metric *drift = nd_metric_by_name("rel_l2");
+
+    if (!nd_search_layout(views, plain, &found))
+        return ND_OK;
+    const struct moments_policy policy = nd_policy_moments(comparison, 1);
+    nd_measure_serially(comparison->kernels, found.view, views->real, &policy, &moments);
+    if (!drift->value(&moments, NULL, value) || !(value[0] < 1e-1))
+        return ND_OK; /* the samples agreed by luck */
+    for (unsigned side = 0; side < 2; side++)
+        if (found.label[side][0] != '\0') {
+            slot->result.layout[side] = nd_arena_string(comparison->arena, found.label[side]);
+            if (slot->result.layout[side] == NULL)
+                return nd_fail_memory(err);
+        }
+    slot->result.layout_how = "found";
+    slot->result.c0 = found.c0;
+    slot->result.found_drift = value[0];
+    if (views->ready) {
+        nd_slot_note(slot, "equal_under_layout"); /* the plain drift stands: it is what is there */
+        return ND_OK;
+    }
+    memcpy(views->view, found.view, sizeof found.view);
+    views->ready = true;
+    nd_slot_note(slot, strcmp(found.label[1], "reshaped") == 0 ? "reshaped" : "layout_found");
+    nd_slot_set_moments(comparison, slot, &moments);
+    return ND_OK;
+}
