@@ -30,6 +30,7 @@ struct guard {
 static struct guard      guards[GUARD_COUNT];
 static atomic_int        guard_top; /* slots ever used */
 static struct sigaction  previous_action;
+static uintptr_t         guard_page = 4096; /* sysconf is no call for a signal handler */
 
 static void guard_handler(int signal_number, siginfo_t *info, void *context)
 {
@@ -42,7 +43,7 @@ static void guard_handler(int signal_number, siginfo_t *info, void *context)
         const size_t    size = atomic_load(&guards[i].size);
         if (begin == 0 || fault < begin || fault - begin >= size)
             continue;
-        const uintptr_t page = fault & ~(uintptr_t)4095;
+        const uintptr_t page = fault & ~(guard_page - 1);
         /* From the hole to the end: a file shrinks from its tail. */
         if (mmap((void *)page, begin + size - page, PROT_READ,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
@@ -57,6 +58,7 @@ void nd_guard_install(void)
 {
     struct sigaction action = {0};
 
+    guard_page = (uintptr_t)sysconf(_SC_PAGESIZE);
     action.sa_sigaction = guard_handler;
     action.sa_flags = SA_SIGINFO;
     sigemptyset(&action.sa_mask);
@@ -152,11 +154,22 @@ bool nd_map_intact(const struct map *map)
 
 void nd_map_will_read(const struct map *map, uint64_t offset, uint64_t size)
 {
-    const uintptr_t page = ((uintptr_t)map->bytes + offset) & ~(uintptr_t)4095;
+    const uintptr_t unit = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t page = ((uintptr_t)map->bytes + offset) / unit * unit;
     const uintptr_t end = (uintptr_t)map->bytes + offset + size;
 
     if (map->bytes != NULL)
         (void)posix_madvise((void *)page, end - page, POSIX_MADV_WILLNEED);
+}
+
+void nd_map_was_read(const void *bytes, uint64_t size)
+{
+    const uintptr_t unit = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = ((uintptr_t)bytes + unit - 1) / unit * unit;
+    const uintptr_t end = ((uintptr_t)bytes + size) / unit * unit;
+
+    if (end > begin)
+        (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 int nd_spool_new(void)

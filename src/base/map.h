@@ -31,6 +31,9 @@ bool           nd_map_intact(const struct map *map);
 
 /* Hints; no effect on correctness. */
 void nd_map_will_read(const struct map *map, uint64_t offset, uint64_t size);
+/* These bytes of a file mapping were read: whole pages inside leave the process (and stay
+ * in the page cache), so that its resident size does not grow with the dump. */
+void nd_map_was_read(const void *bytes, uint64_t size);
 
 /* A temporary file that has no name; -1 with errno set on failure. */
 int nd_spool_new(void);

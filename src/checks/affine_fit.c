@@ -82,14 +82,15 @@ static void fit_solve(struct fit *fit, bool centre)
     fit->bias = (fit->y - fit->weight * fit->h) / fit->n;
 }
 
-static struct fit *fit_reference(const struct sample *sample, const struct norm_model *model)
+static struct fit *fit_side(const struct sample *sample, int side,
+                            const struct norm_model *model)
 {
     const uint64_t channels = sample->rows.channels;
     struct fit    *fits = calloc(channels, sizeof *fits);
 
     if (fits == NULL)
         return NULL;
-    if (!fit_walk(sample, 0, model, fit_collect, fits)) {
+    if (!fit_walk(sample, side, model, fit_collect, fits)) {
         free(fits);
         return NULL;
     }
@@ -98,10 +99,10 @@ static struct fit *fit_reference(const struct sample *sample, const struct norm_
     return fits;
 }
 
-bool nd_affine_fit(const struct sample *sample, const struct norm_model *model,
+bool nd_affine_fit(const struct sample *sample, int side, const struct norm_model *model,
                    double *ret_weight, double *ret_bias)
 {
-    struct fit *fits = fit_reference(sample, model);
+    struct fit *fits = fit_side(sample, side, model);
 
     if (fits == NULL)
         return false;
@@ -130,7 +131,7 @@ bool nd_affine_predict(const struct sample *sample, const struct norm_model *mod
                        double roundoff, double *ret_error)
 {
     const uint64_t channels = sample->rows.channels;
-    struct fit    *fits = fit_reference(sample, model);
+    struct fit    *fits = fit_side(sample, 0, model);
     double         expected = 0, squares = 0, values = 0;
 
     if (fits == NULL)

@@ -65,12 +65,13 @@ static double layout_try(const struct subject *subject, double *moved, const uin
 
 static void layout_search(struct subject *subject, struct nd_finding *finding)
 {
-    static const uint32_t nhwc[] = {0, 2, 3, 1}, nchw[] = {0, 3, 1, 2}, swapped[] = {0, 1, 3, 2};
+    static const uint32_t nhwc[] = {0, 2, 3, 1}, swapped[] = {0, 1, 3, 2};
     const struct {
         const char     *id, *found;
         const uint32_t *order;
-    } tries[] = {{"layout", "NHWC", nhwc}, {"layout", "NCHW", nchw},
-                 {"transposed", "axes 0,1,3,2", swapped}};
+        bool            inverse;
+    } tries[] = {{"layout", "NHWC", nhwc, false}, {"layout", "NCHW", nhwc, true},
+                 {"transposed", "axes 0,1,3,2", swapped, false}};
 
     if (subject->actual == NULL || subject->shape.rank != 4 || !(subject->unexplained > 1e-2))
         return;
@@ -80,7 +81,7 @@ static void layout_search(struct subject *subject, struct nd_finding *finding)
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         if (tries[i].order == swapped && subject->shape.dim[2] != subject->shape.dim[3])
             continue;
-        const double residual = layout_try(subject, moved, tries[i].order, false);
+        const double residual = layout_try(subject, moved, tries[i].order, tries[i].inverse);
         if (!(residual < 0.25 * subject->unexplained))
             continue;
         nd_propose(subject, &(struct hypothesis){

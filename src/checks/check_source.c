@@ -61,13 +61,13 @@ static void source_unseen(struct subject *subject)
     nd_propose(subject, &(struct hypothesis){.id = "different_input", .residual = (double)NAN,
                                              .is_declared = false, .side = ND_SIDE_UNKNOWN,
                                              .summary = nd_phrase_plain(
-                                                 "cause.different_input.unseen")});
+                                                 "summary.different_input.unseen")});
     if (!weights_equal)
         nd_propose(subject, &(struct hypothesis){.id = "different_weights",
                                                  .residual = (double)NAN,
                                                  .side = ND_SIDE_UNKNOWN,
                                                  .summary = nd_phrase_plain(
-                                                     "cause.different_weights.unseen")});
+                                                     "summary.different_weights.unseen")});
 }
 
 static void source_run(struct subject *subject, struct nd_finding *finding)

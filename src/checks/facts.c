@@ -239,7 +239,7 @@ static void gather_one(void *user, size_t i, unsigned worker)
                     shown ? out->worst[0].index : NULL, &facts->replay);
 }
 
-bool nd_facts_gather(const struct diagnosis_input *input, struct layer_facts *ret_facts)
+void nd_facts_gather(const struct diagnosis_input *input, struct layer_facts *ret_facts)
 {
     /* A norm costs about 16 multiply-adds an element on both sides, so 2^22 elements are
      * 2^26 of them; elementwise formulas are cheap but read more for what they tell. */
@@ -256,5 +256,4 @@ bool nd_facts_gather(const struct diagnosis_input *input, struct layer_facts *re
     if (jobs > room / each + 1)
         jobs = (unsigned)(room / each + 1);
     nd_pool_run(jobs, input->result->layer_count, gather_one, NULL, &job);
-    return true;
 }

@@ -37,10 +37,9 @@ struct layer_facts {
 };
 
 /*
- * Fills one entry per layer, on input->jobs threads; replays included.  False without
- * memory.
+ * Fills one entry per layer, on input->jobs threads; replays included.
  */
-bool nd_facts_gather(const struct diagnosis_input *input, struct layer_facts *ret_facts);
+void nd_facts_gather(const struct diagnosis_input *input, struct layer_facts *ret_facts);
 
 /* A metric of a slot; NAN where it was not measured.  side: of a pair metric. */
 double nd_slot_number(const struct nd_slot *slot, const char *key, int side);

@@ -174,13 +174,13 @@ static struct nd_phrase summary_of(const struct subject *subject, const struct h
 
     if (h->summary.id != NULL)
         return h->summary;
-    id = nd_arena_format(subject->arena, "cause.%s.summary", h->id);
+    id = nd_arena_format(subject->arena, "summary.%s", h->id);
     struct nd_param *params = nd_arena_alloc(subject->arena, h->param_count + 3, sizeof *params);
     if (id == NULL || params == NULL)
         return nd_phrase_plain(NULL);
     if (h->param_count > 0)
         memcpy(params, h->params, h->param_count * sizeof *params);
-    params[h->param_count] = (struct nd_param)ND_NUMBER("candidate",
+    params[h->param_count] = (struct nd_param)ND_NUMBER("is_candidate",
                                                         h->side != ND_SIDE_REFERENCE);
     params[h->param_count + 1] = (struct nd_param)ND_NUMBER("residual", h->residual);
     params[h->param_count + 2] = (struct nd_param)ND_NUMBER("floor", subject->floor);

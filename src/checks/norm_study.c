@@ -135,7 +135,7 @@ static bool study_try(struct norm_study *study, const struct sample *sample,
 
     study_set(study, mode, eps, plus);
     if (!study->weights_known || mode == NORM_MODE_AFFINE) {
-        if (!nd_affine_fit(sample, &study->model[0], study->fitted_weight, study->fitted_bias))
+        if (!nd_affine_fit(sample, 0, &study->model[0], study->fitted_weight, study->fitted_bias))
             return false;
     }
     if (!nd_norm_residual(sample, 0, &study->model[0], &residual))
@@ -170,7 +170,7 @@ static bool study_formula(struct norm_study *study, const struct sample *sample,
     *study = best;
     /* The last fit may not be the best one: the arrays are shared. */
     if (!study->weights_known || mode == NORM_MODE_AFFINE)
-        return nd_affine_fit(sample, &study->model[0], study->fitted_weight,
+        return nd_affine_fit(sample, 0, &study->model[0], study->fitted_weight,
                              study->fitted_bias);
     return true;
 }

@@ -189,7 +189,7 @@ static bool judge_replay(struct walk *walk, size_t i)
     }
     say(walk, i, ND_ROLE_ORIGIN, ORIGIN_REPLAY,
         ND_PHRASE(walk->arena, ids[replay->flag],
-                  ND_NUMBER("candidate", replay->side),
+                  ND_NUMBER("is_candidate", replay->side),
                   ND_NUMBER("residual", own->rel), ND_NUMBER("other", other->rel),
                   ND_NUMBER("local", own->local), ND_NUMBER("slope", own->slope),
                   ND_NUMBER("count", (double)own->mismatches)));

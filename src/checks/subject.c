@@ -149,7 +149,7 @@ static void subject_levels(struct subject *subject)
         subject->floor = fmax(subject->floor, subject->facts[subject->index - k].out.rel);
 }
 
-bool nd_subject_open(struct subject *subject, const struct diagnosis_input *input,
+void nd_subject_open(struct subject *subject, const struct diagnosis_input *input,
                      const struct layer_facts *facts, const struct origin *origin,
                      size_t index, struct arena *arena)
 {
@@ -165,7 +165,6 @@ bool nd_subject_open(struct subject *subject, const struct diagnosis_input *inpu
     if (subject->own->pair)
         subject_flat(subject);
     subject_levels(subject);
-    return true;
 }
 
 void nd_subject_done(struct subject *subject)

@@ -66,8 +66,8 @@ struct check {
     void (*run)(struct subject *subject, struct nd_finding *finding);
 };
 
-/* False without memory; nd_subject_done() is always safe. */
-bool nd_subject_open(struct subject *subject, const struct diagnosis_input *input,
+/* Loads what memory allows; checks say what is missing. */
+void nd_subject_open(struct subject *subject, const struct diagnosis_input *input,
                      const struct layer_facts *facts, const struct origin *origin,
                      size_t index, struct arena *arena);
 void nd_subject_done(struct subject *subject);

@@ -48,19 +48,20 @@ static const char *option_words(const struct option *option)
 
 static void completion_bash(struct out *out)
 {
-    nd_out_raw(out, "_normdiff()\n{\n    local current=${COMP_WORDS[COMP_CWORD]}\n"
-                    "    local previous=${COMP_WORDS[COMP_CWORD-1]}\n    case $previous in\n");
+    nd_out_raw(out,
+               "_normdiff()\n{\n    local current=${COMP_WORDS[COMP_CWORD]}\n"
+               "    local previous=${COMP_WORDS[COMP_CWORD-1]}\n    case $previous in\n");
     for (size_t i = 0; nd_option_at(i) != NULL; i++) {
         const struct option *option = nd_option_at(i);
-        struct text          choices = {0};
+        struct text choices = {0};
         option_choices(option, &choices);
         if (choices.len > 0 && is_shown(option)) {
             nd_out_raw(out, "    ");
             if (option->letter != 0)
                 nd_out_printf(out, "-%c|", option->letter);
-            nd_out_printf(out,
-                          "--%s) COMPREPLY=($(compgen -W '%s' -- \"$current\")); return ;;\n",
-                          option->name, choices.bytes);
+            nd_out_printf(
+                out, "--%s) COMPREPLY=($(compgen -W '%s' -- \"$current\")); return ;;\n",
+                option->name, choices.bytes);
         }
         nd_text_done(&choices);
     }
@@ -80,14 +81,16 @@ static void zsh_option(struct out *out, const struct option *option, const char 
     struct text choices = {0}, spec = {0};
 
     option_choices(option, &choices);
-    nd_text_printf(&spec, "*%s%s[", name, nd_option_takes(option) && name[1] == '-' ? "=" : "");
+    nd_text_printf(&spec, "*%s%s[", name,
+                   nd_option_takes(option) && name[1] == '-' ? "=" : "");
     for (const char *at = option_words(option); *at != '\0'; at++)
         nd_text_printf(&spec, strchr("[]:", *at) != NULL ? "\\%c" : "%c", *at);
     nd_text_puts(&spec, "]");
     if (choices.len > 0)
         nd_text_printf(&spec, ":%s:(%s)", option->name, choices.bytes);
     else if (nd_option_takes(option))
-        nd_text_printf(&spec, "%s:%s:_files", nd_option_optional(option) ? ":" : "", option->name);
+        nd_text_printf(&spec, "%s:%s:_files", nd_option_optional(option) ? ":" : "",
+                       option->name);
     nd_out_raw(out, "    ");
     quoted(out, spec.broken ? "" : spec.bytes);
     nd_out_raw(out, " \\\n");
@@ -117,7 +120,7 @@ static void completion_fish(struct out *out)
 {
     for (size_t i = 0; nd_option_at(i) != NULL; i++) {
         const struct option *option = nd_option_at(i);
-        struct text          choices = {0};
+        struct text choices = {0};
         if (!is_shown(option))
             continue;
         option_choices(option, &choices);

@@ -23,7 +23,8 @@ static bool format_known(const char *name)
     return false;
 }
 
-static enum nd_status format_check(const char *option, const char *name, struct nd_error *err)
+static enum nd_status format_check(const char *option, const char *name,
+                                   struct nd_error *err)
 {
     char names[256] = "", hint[160];
 
@@ -31,7 +32,8 @@ static enum nd_status format_check(const char *option, const char *name, struct 
         return ND_OK;
     for (size_t i = 0; nd_report_name(i) != NULL; i++) {
         const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, i == 0 ? "%s" : ", %s", nd_report_name(i));
+        snprintf(names + used, sizeof names - used, i == 0 ? "%s" : ", %s",
+                 nd_report_name(i));
     }
     nd_fail_key(err, ND_ERR_USAGE, option, names, "the report format \"%s\"", name);
     const char *near = nd_nearest(name, nd_report_name);
@@ -46,24 +48,27 @@ static enum nd_status format_check(const char *option, const char *name, struct 
 static const char *path_read(const struct cli *cli, size_t i)
 {
     const struct nd_options *nd = &cli->nd;
-    const char *const        others[] = {nd->map_file, nd->order_file, nd->fusion_file,
-                                         nd->baseline, nd->golden,     nd->rerun[0],
-                                         nd->rerun[1], nd->fp32[0],    nd->fp32[1]};
-    const size_t             other_count = sizeof others / sizeof others[0];
+    const char *const others[] = {nd->map_file, nd->order_file, nd->fusion_file,
+                                  nd->baseline, nd->golden,     nd->rerun[0],
+                                  nd->rerun[1], nd->fp32[0],    nd->fp32[1]};
+    const size_t other_count = sizeof others / sizeof others[0];
 
     if (i < other_count)
         return others[i] == NULL ? "" : others[i];
-    return i - other_count < cli->operands.count ? cli->operands.items[i - other_count] : NULL;
+    return i - other_count < cli->operands.count ? cli->operands.items[i - other_count]
+                                                 : NULL;
 }
 
-static enum nd_status path_check(const struct cli *cli, const char *path, struct nd_error *err)
+static enum nd_status path_check(const struct cli *cli, const char *path,
+                                 struct nd_error *err)
 {
     struct stat own, other;
 
     if (stat(path, &own) != 0)
         return ND_OK;
     if (S_ISDIR(own.st_mode))
-        return nd_fail_key(err, ND_ERR_USAGE, "--report", "a file", "%s, a directory", path);
+        return nd_fail_key(err, ND_ERR_USAGE, "--report", "a file", "%s, a directory",
+                           path);
     if (!S_ISREG(own.st_mode))
         return ND_OK;
     for (size_t i = 0; path_read(cli, i) != NULL; i++)
@@ -86,8 +91,8 @@ static enum nd_status plan_file(const struct cli *cli, const char *asked,
                                 struct deliveries *deliveries, struct nd_error *err)
 {
     struct delivery *item = &deliveries->items[deliveries->count];
-    const char      *equals = strchr(asked, '=');
-    struct stat      info;
+    const char *equals = strchr(asked, '=');
+    struct stat info;
 
     if (equals == NULL || equals == asked || equals[1] == '\0')
         return nd_fail_key(err, ND_ERR_USAGE, "--report", "NAME=FILE", "\"%s\"", asked);
@@ -100,7 +105,8 @@ static enum nd_status plan_file(const struct cli *cli, const char *asked,
     ND_TRY(format_check("--report", name, err));
     if (strcmp(item->path, "-") == 0) {
         if (deliveries->format != NULL && strcmp(cli->format, "text") != 0)
-            return nd_fail_key(err, ND_ERR_USAGE, "--report", "one report on standard output",
+            return nd_fail_key(err, ND_ERR_USAGE, "--report",
+                               "one report on standard output",
                                "two reports on standard output");
         item->path = NULL;
         deliveries->format = name;
@@ -110,8 +116,8 @@ static enum nd_status plan_file(const struct cli *cli, const char *asked,
     for (size_t i = 0; i + 1 < deliveries->count; i++)
         if (deliveries->items[i].path != NULL &&
             strcmp(deliveries->items[i].path, item->path) == 0)
-            return nd_fail_key(err, ND_ERR_USAGE, "--report", "a file of its own for each report",
-                               "%s twice", item->path);
+            return nd_fail_key(err, ND_ERR_USAGE, "--report",
+                               "a file of its own for each report", "%s twice", item->path);
     item->direct = stat(item->path, &info) == 0 && !S_ISREG(info.st_mode);
     char *resolved = realpath(item->path, NULL);
     item->target = resolved != NULL ? resolved : text_copy(item->path);
@@ -122,7 +128,7 @@ static enum nd_status plan_file(const struct cli *cli, const char *asked,
 enum nd_status nd_deliver_plan(const struct cli *cli, struct deliveries *ret_deliveries,
                                struct nd_error *err)
 {
-    enum nd_status  status = format_check("--format", cli->format, err);
+    enum nd_status status = format_check("--format", cli->format, err);
     struct nd_error later;
 
     *ret_deliveries = (struct deliveries){.format = status == ND_OK ? cli->format : NULL};
@@ -165,7 +171,7 @@ static enum nd_status file_failed(const struct delivery *item, struct nd_error *
 /* The permissions of the file that is replaced, or those of any new file. */
 static mode_t file_mode(const struct delivery *item)
 {
-    struct stat  info;
+    struct stat info;
     const mode_t mask = umask(0);
 
     umask(mask);
@@ -176,7 +182,7 @@ static FILE *file_begin(struct delivery *item)
 {
     if (item->direct)
         return fopen(item->path, "w");
-    const char  *slash = strrchr(item->target, '/');
+    const char *slash = strrchr(item->target, '/');
     const size_t folder = slash == NULL ? 0 : (size_t)(slash + 1 - item->target);
     const size_t size = folder + sizeof ".normdiff-XXXXXX";
     item->temporary = malloc(size);
@@ -198,12 +204,12 @@ static FILE *file_begin(struct delivery *item)
 static void report_options(struct nd_report_options *options, const struct cli *cli,
                            const struct terminal *terminal, const char *name, bool is_file)
 {
-    *options = (struct nd_report_options){.all = cli->all,
-                                          .verbose = cli->verbose,
-                                          .color = is_file ? strcmp(cli->color, "always") == 0
-                                                           : terminal->color,
-                                          .utf8 = terminal->utf8,
-                                          .width = is_file ? 0 : terminal->width};
+    *options = (struct nd_report_options){
+        .all = cli->all,
+        .verbose = cli->verbose,
+        .color = is_file ? strcmp(cli->color, "always") == 0 : terminal->color,
+        .utf8 = terminal->utf8,
+        .width = is_file ? 0 : terminal->width};
     options->lang = nd_report_for_people(name) ? terminal->lang : terminal->lang_asked;
     if (!nd_report_for_people(name))
         options->utf8 = true;
@@ -225,7 +231,7 @@ static enum nd_status deliver_file(struct delivery *item, const struct cli *cli,
                                    const struct nd_listing *listing, struct nd_error *err)
 {
     struct nd_report_options options;
-    FILE                    *stream = file_begin(item);
+    FILE *stream = file_begin(item);
 
     if (stream == NULL)
         return file_failed(item, err);
@@ -257,7 +263,8 @@ enum nd_status nd_deliver(const struct deliveries *deliveries, const struct cli 
 
     for (size_t i = 0; i < deliveries->count; i++)
         if (deliveries->items[i].ready)
-            ND_TRY(deliver_file(&deliveries->items[i], cli, terminal, result, listing, err));
+            ND_TRY(
+                deliver_file(&deliveries->items[i], cli, terminal, result, listing, err));
     if (deliveries->format != NULL) {
         report_options(&options, cli, terminal, deliveries->format, false);
         errno = 0;

@@ -10,18 +10,18 @@
 
 /* One report that was asked for. */
 struct delivery {
-    const char *name;      /* the format */
-    const char *path;      /* NULL: standard output */
-    char       *target;    /* the file behind path, links resolved */
-    char       *temporary; /* written and not yet renamed */
-    bool        direct;    /* no regular file: written in place */
-    bool        ready;     /* may be touched at all */
+    const char *name; /* the format */
+    const char *path; /* NULL: standard output */
+    char *target;     /* the file behind path, links resolved */
+    char *temporary;  /* written and not yet renamed */
+    bool direct;      /* no regular file: written in place */
+    bool ready;       /* may be touched at all */
 };
 
 struct deliveries {
     struct delivery *items;
-    size_t           count;
-    const char      *format; /* on standard output; NULL: nothing goes there */
+    size_t count;
+    const char *format; /* on standard output; NULL: nothing goes there */
 };
 
 /*

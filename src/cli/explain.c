@@ -10,7 +10,7 @@
 #include "text/page.h"
 
 /* What an id may be, most useful first. */
-static const char *const families[] = {"cause", "check", "note", "tier", "role", "verdict"};
+static const char *const families[] = {"cause", "note", "tier", "role", "fail"};
 enum { FAMILY_COUNT = sizeof families / sizeof families[0] };
 
 /* Whether the catalogue's `id` belongs to `wanted`: family.wanted or family.wanted.part,
@@ -29,45 +29,60 @@ static bool explain_belongs(const char *id, const char *family, const char *want
     return true;
 }
 
-/* Every phrase of one family about the id; how many there were. */
-static size_t explain_family(struct page *page, const char *family, const char *wanted)
+enum part { PART_WORDS, PART_ADVICE, PART_SEARCH, PART_COUNT };
+
+static enum part explain_part(const char *part)
 {
-    size_t      count = 0, searches = 0;
+    if (strcmp(part, "advice") == 0)
+        return PART_ADVICE;
+    return strncmp(part, "search.", 7) == 0 ? PART_SEARCH : PART_WORDS;
+}
+
+/* The phrases of one part of one family about the id; how many there were. */
+static size_t explain_phrases(struct page *page, const char *family, const char *wanted,
+                              enum part chosen)
+{
+    static const char *const headings[] = {NULL, "explain.advice", "explain.search"};
+    size_t count = 0;
     const char *part;
 
     for (size_t i = 0; nd_catalogue_id(i) != NULL; i++) {
         const char *id = nd_catalogue_id(i);
-        if (!explain_belongs(id, family, wanted, &part))
+        if (!explain_belongs(id, family, wanted, &part) || explain_part(part) != chosen)
             continue;
-        const bool search = strncmp(part, "search.", 7) == 0;
-        const bool advice = strcmp(part, "advice") == 0;
-        if (search && searches++ == 0)
-            nd_page_flow(page, INK_BOLD, nd_page_words(page, "explain.search"));
-        else if (advice)
-            nd_page_flow(page, INK_BOLD, nd_page_words(page, "explain.advice"));
-        if (search || advice) {
-            if (page->column > 0)
-                nd_page_end(page);
-            nd_page_tab(page, 2);
+        if (count++ == 0 && headings[chosen] != NULL) {
+            nd_page_put(page, INK_BOLD, nd_page_words(page, headings[chosen]));
+            nd_page_end(page);
         }
-        nd_page_flow(page, count == 0 ? INK_BOLD : INK_PLAIN, nd_page_words(page, id));
+        nd_page_tab(page, headings[chosen] == NULL ? 0 : 2);
+        nd_page_flow(page, count == 1 && chosen == PART_WORDS ? INK_BOLD : INK_PLAIN,
+                     nd_page_words(page, id));
         nd_page_end(page);
-        count++;
     }
+    return count;
+}
+
+static size_t explain_family(struct page *page, const char *family, const char *wanted)
+{
+    size_t count = 0;
+
+    for (unsigned part = 0; part < PART_COUNT; part++)
+        count += explain_phrases(page, family, wanted, (enum part)part);
     return count;
 }
 
 static enum nd_status explain_unknown(const char *wanted, struct nd_error *err)
 {
     return nd_fail_key(err, ND_ERR_USAGE, "--explain",
-                       "the id of a cause, a check, a note or a tier, as in a JSON report",
+                       "the id of a cause, a note, a tier or a role, as in a JSON report",
                        "\"%s\"", wanted);
 }
 
-enum nd_status nd_explain(const char *id, const struct terminal *terminal, struct nd_error *err)
+enum nd_status nd_explain(const char *id, const struct terminal *terminal,
+                          struct nd_error *err)
 {
-    struct page    page;
-    size_t         count = 0;
+    struct page page;
+    size_t count = 0;
     enum nd_status status = ND_OK;
 
     nd_page_init(&page, nd_language_of(terminal->lang), terminal->width, terminal->utf8,

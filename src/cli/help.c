@@ -44,7 +44,9 @@ static void option_names(struct text *names)
 
 static void help_flow(struct page *page, const char *id, const char *key, const char *value)
 {
-    const struct catalogue_value values[] = {{.key = key, .text = value}};
+    const struct catalogue_value values[] = {
+        {.key = key, .text = value}
+    };
 
     nd_page_flow(page, INK_PLAIN, " ");
     nd_page_say(page, INK_PLAIN, id, values, 1);
@@ -53,7 +55,7 @@ static void help_flow(struct page *page, const char *id, const char *key, const 
 static void help_option(struct page *page, const struct option *option)
 {
     const enum language language = page->utf8 ? page->language : LANGUAGE_EN;
-    struct text         heading = {0}, names = {0};
+    struct text heading = {0}, names = {0};
 
     option_heading(option, &heading);
     page->indent = WORDS_COLUMN;
@@ -176,9 +178,9 @@ static void man_option(struct out *out, const struct option *option)
 
 bool nd_help_man(void)
 {
-    struct out  out = {.depth = 0};
+    struct out out = {.depth = 0};
     const char *group = "";
-    char        id[64];
+    char id[64];
 
     for (size_t i = 0; nd_option_at(i) != NULL; i++) {
         const struct option *option = nd_option_at(i);
@@ -186,7 +188,8 @@ bool nd_help_man(void)
             continue;
         if (strcmp(option->group, group) != 0) {
             snprintf(id, sizeof id, "group.%s", option->group);
-            nd_out_printf(&out, "%s.Ss %s\n.Bl -tag -width Ds\n", group[0] == '\0' ? "" : ".El\n",
+            nd_out_printf(&out, "%s.Ss %s\n.Bl -tag -width Ds\n",
+                          group[0] == '\0' ? "" : ".El\n",
                           nd_catalogue_words(id, LANGUAGE_EN));
         }
         group = option->group;

@@ -15,6 +15,7 @@ bool nd_help_man(void); /* the OPTIONS section as mdoc source */
 bool nd_completion_print(const char *shell);
 
 /* What an id of the report means. */
-enum nd_status nd_explain(const char *id, const struct terminal *terminal, struct nd_error *err);
+enum nd_status nd_explain(const char *id, const struct terminal *terminal,
+                          struct nd_error *err);
 
 #endif

@@ -22,10 +22,10 @@
 enum { EXIT_TROUBLE = 2, PHRASE_SIZE = 2048 };
 
 struct tool {
-    struct cli        cli;
-    struct terminal   terminal;
+    struct cli cli;
+    struct terminal terminal;
     struct deliveries deliveries;
-    struct progress   progress;
+    struct progress progress;
 };
 
 static enum language tool_language(const struct tool *tool)
@@ -43,7 +43,7 @@ static const char *tool_words(const struct tool *tool, const char *id)
 /* "normdiff: model.npy: at byte 128: found ..., expected ... (hint)" */
 static void tool_complain(const struct tool *tool, const struct nd_error *err)
 {
-    struct out  out = {.depth = 0};
+    struct out out = {.depth = 0};
     const char *found = err->found[0] == '\0' ? nd_status_text(err->status) : err->found;
 
     nd_out_raw(&out, "normdiff: ");
@@ -83,11 +83,13 @@ static int tool_trouble(struct tool *tool, const struct nd_error *err)
     return EXIT_TROUBLE;
 }
 
-static void tool_say(const struct tool *tool, const char *before, const struct nd_phrase *phrase)
+static void tool_say(const struct tool *tool, const char *before,
+                     const struct nd_phrase *phrase)
 {
     char text[PHRASE_SIZE];
 
-    nd_phrase_text(phrase, tool->terminal.utf8 ? tool->terminal.lang : NULL, text, sizeof text);
+    nd_phrase_text(phrase, tool->terminal.utf8 ? tool->terminal.lang : NULL, text,
+                   sizeof text);
     fprintf(stderr, "%s%s\n", before, text);
 }
 
@@ -95,7 +97,7 @@ static void tool_say(const struct tool *tool, const char *before, const struct n
 static void tool_warn(const struct tool *tool, const struct nd_result *result)
 {
     const char *format = tool->deliveries.format;
-    char        before[64];
+    char before[64];
 
     if (format != NULL && strcmp(format, "text") == 0 && tool->terminal.out_is_tty &&
         tool->terminal.err_is_tty)
@@ -109,7 +111,7 @@ static void tool_warn(const struct tool *tool, const struct nd_result *result)
 static void tool_close(const struct tool *tool, const struct nd_result *result)
 {
     const char *format = tool->deliveries.format;
-    char        before[64];
+    char before[64];
 
     if (result->exit_code == 0 || tool->cli.quiet ||
         (format != NULL && strcmp(format, "text") == 0))
@@ -121,17 +123,19 @@ static void tool_close(const struct tool *tool, const struct nd_result *result)
 static int tool_compare(struct tool *tool)
 {
     const struct nd_strings *operands = &tool->cli.operands;
-    struct nd_result        *result = NULL;
-    struct nd_error          err = {.status = ND_OK};
+    struct nd_result *result = NULL;
+    struct nd_error err = {.status = ND_OK};
 
     tool->cli.nd.progress = nd_progress_tick;
     tool->cli.nd.progress_user = &tool->progress;
-    if (nd_compare(operands->items[0], operands->items[1], &tool->cli.nd, &result, &err) != ND_OK)
+    if (nd_compare(operands->items[0], operands->items[1], &tool->cli.nd, &result, &err) !=
+        ND_OK)
         return tool_trouble(tool, &err);
     nd_progress_erase(&tool->progress);
     tool_warn(tool, result);
     int status = result->exit_code;
-    if (nd_deliver(&tool->deliveries, &tool->cli, &tool->terminal, result, NULL, &err) != ND_OK)
+    if (nd_deliver(&tool->deliveries, &tool->cli, &tool->terminal, result, NULL, &err) !=
+        ND_OK)
         status = tool_trouble(tool, &err);
     else
         tool_close(tool, result);
@@ -142,7 +146,7 @@ static int tool_compare(struct tool *tool)
 static int tool_list(struct tool *tool)
 {
     struct nd_listing *listing = NULL;
-    struct nd_error    err = {.status = ND_OK};
+    struct nd_error err = {.status = ND_OK};
 
     tool->cli.nd.progress = nd_progress_tick;
     tool->cli.nd.progress_user = &tool->progress;
@@ -150,7 +154,8 @@ static int tool_list(struct tool *tool)
         return tool_trouble(tool, &err);
     nd_progress_erase(&tool->progress);
     int status = 0;
-    if (nd_deliver(&tool->deliveries, &tool->cli, &tool->terminal, NULL, listing, &err) != ND_OK)
+    if (nd_deliver(&tool->deliveries, &tool->cli, &tool->terminal, NULL, listing, &err) !=
+        ND_OK)
         status = tool_trouble(tool, &err);
     nd_listing_free(listing);
     return status;
@@ -163,8 +168,9 @@ static enum nd_status operands_check(const struct cli *cli, struct nd_error *err
 
     if (count < wanted)
         return nd_fail(err, ND_ERR_USAGE,
-                       wanted == 1 ? "a dump to list"
-                                   : "two dumps, REFERENCE and CANDIDATE; see normdiff --help",
+                       wanted == 1
+                           ? "a dump to list"
+                           : "two dumps, REFERENCE and CANDIDATE; see normdiff --help",
                        count == 0 ? "no dump" : "one dump alone");
     if (count > wanted)
         return nd_fail_key(err, ND_ERR_USAGE, cli->operands.items[wanted],
@@ -183,9 +189,9 @@ static enum nd_status operands_check(const struct cli *cli, struct nd_error *err
 static bool tool_inform(struct tool *tool, int *ret_status)
 {
     const struct cli *cli = &tool->cli;
-    struct nd_error   err = {.status = ND_OK};
-    enum nd_status    status = ND_OK;
-    bool              written = true;
+    struct nd_error err = {.status = ND_OK};
+    enum nd_status status = ND_OK;
+    bool written = true;
 
     if (cli->help != NULL && cli->help[0] != '\0' && strcmp(cli->help, "man") != 0)
         status = nd_fail_key(&err, ND_ERR_USAGE, "--help", "man", "\"%s\"", cli->help);
@@ -208,8 +214,8 @@ static bool tool_inform(struct tool *tool, int *ret_status)
 static int tool_run(struct tool *tool, int argc, char **argv)
 {
     struct nd_error err = {.status = ND_OK}, later;
-    int             exit_status = 0;
-    enum nd_status  status = nd_cli_parse(argc, argv, &tool->cli, &err);
+    int exit_status = 0;
+    enum nd_status status = nd_cli_parse(argc, argv, &tool->cli, &err);
 
     if (tool->cli.arena == NULL)
         return tool_trouble(tool, &err);
@@ -218,8 +224,8 @@ static int tool_run(struct tool *tool, int argc, char **argv)
                      tool->terminal.utf8, tool->terminal.lang);
     if (status == ND_OK && tool_inform(tool, &exit_status))
         return exit_status;
-    const enum nd_status plan = nd_deliver_plan(&tool->cli, &tool->deliveries,
-                                                status == ND_OK ? &err : &later);
+    const enum nd_status plan =
+        nd_deliver_plan(&tool->cli, &tool->deliveries, status == ND_OK ? &err : &later);
     status = status == ND_OK ? plan : status;
     if (status == ND_OK)
         status = operands_check(&tool->cli, &err);

@@ -42,8 +42,8 @@ bool nd_strings_add(struct arena *arena, struct nd_strings *list, const char *it
     return true;
 }
 
-static enum nd_status set_text(struct cli *cli, const struct option *option, const char *value,
-                               struct nd_error *err)
+static enum nd_status set_text(struct cli *cli, const struct option *option,
+                               const char *value, struct nd_error *err)
 {
     const char **place = value_place(cli, option);
 
@@ -82,20 +82,21 @@ static enum nd_status set_choice(struct cli *cli, const struct option *option,
     return ND_OK;
 }
 
-static enum nd_status set_list(struct cli *cli, const struct option *option, const char *value,
-                               struct nd_error *err)
+static enum nd_status set_list(struct cli *cli, const struct option *option,
+                               const char *value, struct nd_error *err)
 {
     if (value[0] == '\0')
         return value_wrong(option, value, option->argument, err);
-    return nd_strings_add(cli->arena, value_place(cli, option), value) ? ND_OK
-                                                                       : nd_fail_memory(err);
+    return nd_strings_add(cli->arena, value_place(cli, option), value)
+               ? ND_OK
+               : nd_fail_memory(err);
 }
 
 static enum nd_status set_words(struct cli *cli, const struct option *option,
                                 const char *value, struct nd_error *err)
 {
     for (const char *at = value; at != NULL;) {
-        const char  *comma = strchr(at, ',');
+        const char *comma = strchr(at, ',');
         const size_t len = comma == NULL ? strlen(at) : (size_t)(comma - at);
         if (len == 0)
             return value_wrong(option, value, "names with commas between them", err);
@@ -119,7 +120,7 @@ static enum nd_status set_globs(struct cli *cli, const struct option *option,
 /* A finite number, not negative, that fills all of [at, end). */
 static bool read_number(const char *at, const char *end, double *ret_value)
 {
-    double      value = 0;
+    double value = 0;
     const char *after = nd_number_read(at, end, &value);
 
     if (after == NULL || after != end || !isfinite(value) || value < 0)
@@ -143,7 +144,7 @@ static enum nd_status set_tolerance(struct cli *cli, const struct option *option
                                     const char *value, struct nd_error *err)
 {
     const char *equals = strrchr(value, '=');
-    double      number = 0;
+    double number = 0;
 
     if (equals == NULL || equals == value ||
         !read_number(equals + 1, value + strlen(value), &number))
@@ -176,8 +177,8 @@ static enum nd_status set_whole(struct cli *cli, const struct option *option,
     const uint64_t limit = option->type == OPTION_SIZE       ? WORST_LIMIT
                            : option->type == OPTION_UNSIGNED ? JOBS_LIMIT
                                                              : INT64_MAX;
-    uint64_t       number = 0;
-    char           expected[64];
+    uint64_t number = 0;
+    char expected[64];
 
     if (!read_whole(value, value + strlen(value), limit, &number)) {
         snprintf(expected, sizeof expected, "a whole number from 0 to %llu",
@@ -197,11 +198,11 @@ static enum nd_status set_bytes(struct cli *cli, const struct option *option,
                                 const char *value, struct nd_error *err)
 {
     static const char units[] = "KMGT";
-    const size_t      len = strlen(value);
-    const char        last = len == 0 ? '\0' : value[len - 1];
-    const char       *unit = last == '\0' ? NULL : strchr(units, last >= 'a' ? last - 32 : last);
-    const unsigned    shift = unit == NULL ? 0 : 10 * (unsigned)(unit - units + 1);
-    uint64_t          number = 0;
+    const size_t len = strlen(value);
+    const char last = len == 0 ? '\0' : value[len - 1];
+    const char *unit = last == '\0' ? NULL : strchr(units, last >= 'a' ? last - 32 : last);
+    const unsigned shift = unit == NULL ? 0 : 10 * (unsigned)(unit - units + 1);
+    uint64_t number = 0;
 
     if (!read_whole(value, value + len - (unit != NULL), UINT64_MAX >> shift, &number))
         return value_wrong(option, value, "a number of bytes, such as 512M or 2G", err);
@@ -212,7 +213,7 @@ static enum nd_status set_bytes(struct cli *cli, const struct option *option,
 static enum nd_status set_tiers(struct cli *cli, const struct option *option,
                                 const char *value, struct nd_error *err)
 {
-    double      bounds[3];
+    double bounds[3];
     const char *at = value;
 
     for (size_t i = 0; i < 3; i++) {
@@ -231,11 +232,15 @@ static enum nd_status set_fail_on(struct cli *cli, const struct option *option,
                                   const char *value, struct nd_error *err)
 {
     static const struct {
-        const char     *word;
+        const char *word;
         enum nd_fail_on fail_on;
-    } words[] = {{"any", ND_FAIL_ON_ANY},       {"elevated", ND_FAIL_ON_ELEVATED},
-                 {"origin", ND_FAIL_ON_ORIGIN}, {"unexpected", ND_FAIL_ON_UNEXPECTED},
-                 {"never", ND_FAIL_ON_NEVER}};
+    } words[] = {
+        {"any",        ND_FAIL_ON_ANY       },
+        {"elevated",   ND_FAIL_ON_ELEVATED  },
+        {"origin",     ND_FAIL_ON_ORIGIN    },
+        {"unexpected", ND_FAIL_ON_UNEXPECTED},
+        {"never",      ND_FAIL_ON_NEVER     }
+    };
     double number = 0;
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -255,10 +260,10 @@ static enum nd_status set_sided(struct cli *cli, const struct option *option,
                                 const char *value, struct nd_error *err)
 {
     const char **sides = value_place(cli, option);
-    const char  *colon = strchr(value, ':');
-    const char  *name = colon == NULL ? value : colon + 1;
-    const bool   reference = strncmp(value, "ref:", 4) == 0;
-    const bool   candidate = strncmp(value, "cand:", 5) == 0;
+    const char *colon = strchr(value, ':');
+    const char *name = colon == NULL ? value : colon + 1;
+    const bool reference = strncmp(value, "ref:", 4) == 0;
+    const bool candidate = strncmp(value, "cand:", 5) == 0;
 
     if (name[0] == '\0' || (colon != NULL && !reference && !candidate))
         return value_wrong(option, value, option->argument, err);
@@ -269,8 +274,8 @@ static enum nd_status set_sided(struct cli *cli, const struct option *option,
     return ND_OK;
 }
 
-static enum nd_status set_flag(struct cli *cli, const struct option *option, const char *value,
-                               struct nd_error *err)
+static enum nd_status set_flag(struct cli *cli, const struct option *option,
+                               const char *value, struct nd_error *err)
 {
     if (value != NULL)
         return value_wrong(option, value, "no argument", err);
@@ -293,19 +298,19 @@ static enum nd_status set_reserved(struct cli *cli, const struct option *option,
 typedef enum nd_status option_set_fn(struct cli *cli, const struct option *option,
                                      const char *value, struct nd_error *err);
 
-enum nd_status nd_option_set(struct cli *cli, const struct option *option, const char *value,
-                             struct nd_error *err)
+enum nd_status nd_option_set(struct cli *cli, const struct option *option,
+                             const char *value, struct nd_error *err)
 {
     static option_set_fn *const setters[] = {
-        [OPTION_FLAG] = set_flag,         [OPTION_TEXT] = set_text,
-        [OPTION_OPTIONAL] = set_text,     [OPTION_CHOICE] = set_choice,
-        [OPTION_SECOND] = set_choice,     [OPTION_LIST] = set_list,
-        [OPTION_WORDS] = set_words,       [OPTION_GLOBS] = set_globs,
+        [OPTION_FLAG] = set_flag,           [OPTION_TEXT] = set_text,
+        [OPTION_OPTIONAL] = set_text,       [OPTION_CHOICE] = set_choice,
+        [OPTION_SECOND] = set_choice,       [OPTION_LIST] = set_list,
+        [OPTION_WORDS] = set_words,         [OPTION_GLOBS] = set_globs,
         [OPTION_TOLERANCE] = set_tolerance, [OPTION_NUMBER] = set_number,
-        [OPTION_SIZE] = set_whole,        [OPTION_UNSIGNED] = set_whole,
-        [OPTION_PLACE] = set_whole,       [OPTION_BYTES] = set_bytes,
-        [OPTION_TIERS] = set_tiers,       [OPTION_FAIL_ON] = set_fail_on,
-        [OPTION_SIDED] = set_sided,       [OPTION_RESERVED] = set_reserved,
+        [OPTION_SIZE] = set_whole,          [OPTION_UNSIGNED] = set_whole,
+        [OPTION_PLACE] = set_whole,         [OPTION_BYTES] = set_bytes,
+        [OPTION_TIERS] = set_tiers,         [OPTION_FAIL_ON] = set_fail_on,
+        [OPTION_SIDED] = set_sided,         [OPTION_RESERVED] = set_reserved,
     };
 
     return setters[option->type](cli, option, value, err);

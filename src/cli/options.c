@@ -11,7 +11,7 @@
 #include "cli/option_values.h"
 #include "normdiff/normdiff.h"
 
-#define ND_OPTION(group, letter, name, argument, type, field, fallback)                  \
+#define ND_OPTION(group, letter, name, argument, type, field, fallback)                    \
     {#group, letter, name, argument, OPTION_##type, offsetof(struct cli, field), fallback},
 static const struct option options[] = {
 #include "cli/options.def"
@@ -43,7 +43,7 @@ bool nd_option_worded(const struct option *option)
 /* Edits between two words: inserted, left out or changed letters. */
 static size_t word_distance(const char *a, const char *b)
 {
-    size_t       row[NAME_LIMIT + 1];
+    size_t row[NAME_LIMIT + 1];
     const size_t width = strlen(b);
 
     if (strlen(a) > NAME_LIMIT || width > NAME_LIMIT)
@@ -65,7 +65,7 @@ static size_t word_distance(const char *a, const char *b)
 const char *nd_nearest(const char *typed, const char *(*word_at)(size_t i))
 {
     const char *best = NULL;
-    size_t      least = NEAR + 1;
+    size_t least = NEAR + 1;
 
     for (size_t i = 0; word_at(i) != NULL; i++) {
         const size_t distance = word_distance(typed, word_at(i));
@@ -86,9 +86,9 @@ static const char *option_name_at(size_t i)
 static enum nd_status option_by_name(const char *name, size_t len,
                                      const struct option **ret_option, struct nd_error *err)
 {
-    char                 typed[80], hint[160], fits[320] = "";
+    char typed[80], hint[160], fits[320] = "";
     const struct option *found = NULL;
-    size_t               count = 0;
+    size_t count = 0;
 
     for (size_t i = 0; i < OPTION_COUNT && len > 0; i++) {
         if (strncmp(options[i].name, name, len) != 0)
@@ -108,8 +108,10 @@ static enum nd_status option_by_name(const char *name, size_t len,
     }
     snprintf(typed, sizeof typed, "--%.*s", (int)(len < 64 ? len : 64), name);
     if (count > 1)
-        return nd_fail_key(err, ND_ERR_USAGE, typed, fits, "the beginning of several options");
-    nd_fail_key(err, ND_ERR_USAGE, typed, "an option of normdiff --help", "an unknown option");
+        return nd_fail_key(err, ND_ERR_USAGE, typed, fits,
+                           "the beginning of several options");
+    nd_fail_key(err, ND_ERR_USAGE, typed, "an option of normdiff --help",
+                "an unknown option");
     const char *near = nd_nearest(typed + 2, option_name_at);
     if (near != NULL) {
         snprintf(hint, sizeof hint, "did you mean --%s?", near);
@@ -127,7 +129,7 @@ static const struct option *option_by_letter(char letter)
 }
 
 struct parse {
-    int    argc, at;
+    int argc, at;
     char **argv;
 };
 
@@ -151,8 +153,8 @@ static enum nd_status parse_apply(struct parse *in, struct cli *cli,
 static enum nd_status parse_long(struct parse *in, struct cli *cli, const char *word,
                                  struct nd_error *err)
 {
-    const char          *equals = strchr(word, '=');
-    const size_t         len = equals == NULL ? strlen(word) : (size_t)(equals - word);
+    const char *equals = strchr(word, '=');
+    const size_t len = equals == NULL ? strlen(word) : (size_t)(equals - word);
     const struct option *option = NULL;
 
     ND_TRY(option_by_name(word, len, &option, err));
@@ -181,13 +183,14 @@ static enum nd_status parse_cluster(struct parse *in, struct cli *cli, const cha
     return ND_OK;
 }
 
-static enum nd_status parse_word(struct parse *in, struct cli *cli, bool *inout_only_operands,
-                                 struct nd_error *err)
+static enum nd_status parse_word(struct parse *in, struct cli *cli,
+                                 bool *inout_only_operands, struct nd_error *err)
 {
     const char *word = in->argv[in->at++];
 
     if (*inout_only_operands || word[0] != '-' || word[1] == '\0')
-        return nd_strings_add(cli->arena, &cli->operands, word) ? ND_OK : nd_fail_memory(err);
+        return nd_strings_add(cli->arena, &cli->operands, word) ? ND_OK
+                                                                : nd_fail_memory(err);
     if (strcmp(word, "--") == 0) {
         *inout_only_operands = true;
         return ND_OK;
@@ -196,11 +199,12 @@ static enum nd_status parse_word(struct parse *in, struct cli *cli, bool *inout_
                           : parse_cluster(in, cli, word + 1, err);
 }
 
-enum nd_status nd_cli_parse(int argc, char **argv, struct cli *ret_cli, struct nd_error *err)
+enum nd_status nd_cli_parse(int argc, char **argv, struct cli *ret_cli,
+                            struct nd_error *err)
 {
-    struct parse    in = {argc, 1, argv};
-    enum nd_status  status = ND_OK;
-    bool            only_operands = false;
+    struct parse in = {argc, 1, argv};
+    enum nd_status status = ND_OK;
+    bool only_operands = false;
     struct nd_error later;
 
     *ret_cli = (struct cli){.format = "text", .color = "auto", .progress = "auto"};

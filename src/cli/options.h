@@ -30,13 +30,13 @@ enum option_type {
 };
 
 struct option {
-    const char      *group; /* "reserved" ones are not shown */
-    char             letter;
-    const char      *name;
-    const char      *argument;
+    const char *group; /* "reserved" ones are not shown */
+    char letter;
+    const char *name;
+    const char *argument;
     enum option_type type;
-    size_t           offset; /* into struct cli */
-    const char      *fallback;
+    size_t offset; /* into struct cli */
+    const char *fallback;
 };
 
 /* The i-th row; NULL past the last. */
@@ -50,12 +50,12 @@ bool nd_option_worded(const struct option *option);
 
 struct cli {
     struct nd_options nd;
-    const char       *format;
+    const char *format;
     struct nd_strings reports; /* NAME=FILE */
-    bool              all, quiet, verbose, list, version, reserved;
-    const char       *color, *progress, *lang, *explain, *completion, *help;
+    bool all, quiet, verbose, list, version, reserved;
+    const char *color, *progress, *lang, *explain, *completion, *help;
     struct nd_strings operands;
-    struct arena     *arena;
+    struct arena *arena;
 };
 
 /*
@@ -63,8 +63,9 @@ struct cli {
  * that *ret_cli knows the report formats even of a wrong command line.  nd_cli_done() in
  * either case.
  */
-enum nd_status nd_cli_parse(int argc, char **argv, struct cli *ret_cli, struct nd_error *err);
-void           nd_cli_done(struct cli *cli);
+enum nd_status nd_cli_parse(int argc, char **argv, struct cli *ret_cli,
+                            struct nd_error *err);
+void nd_cli_done(struct cli *cli);
 
 /* The word of a list that is nearest to what was typed; NULL: none is near. */
 const char *nd_nearest(const char *typed, const char *(*word_at)(size_t i));

@@ -28,7 +28,7 @@ void nd_progress_init(struct progress *progress, const char *when, bool is_tty, 
                       const char *lang)
 {
     const char *term = getenv("TERM");
-    const bool  moves = is_tty && term != NULL && strcmp(term, "dumb") != 0;
+    const bool moves = is_tty && term != NULL && strcmp(term, "dumb") != 0;
 
     *progress = (struct progress){.utf8 = utf8, .lang = lang, .began = seconds_now()};
     progress->always = strcmp(when, "always") == 0;
@@ -41,15 +41,16 @@ static void progress_draw(const struct progress *progress, uint64_t done, uint64
     const double share = total == 0 ? 0 : (double)done / (double)total;
     const double spent = now - progress->phase_began;
     const double speed = spent > 0 ? (double)done / spent : 0;
-    const int    full = (int)(share * BAR_COLUMNS + 0.5);
-    char         id[64], bar[BAR_COLUMNS * 4 + 1] = "";
+    const int full = (int)(share * BAR_COLUMNS + 0.5);
+    char id[64], bar[BAR_COLUMNS * 4 + 1] = "";
 
     for (int i = 0; i < BAR_COLUMNS; i++)
         strcat(bar, i < full ? (progress->utf8 ? "█" : "#") : (progress->utf8 ? "░" : "-"));
     snprintf(id, sizeof id, "phase.%s", progress->phase);
-    const char *phase = nd_catalogue_words(id, nd_language_of(progress->utf8 ? progress->lang : NULL));
-    fprintf(stderr, "\r%s  %s  %3.0f %%  %.1f GB/s", phase == NULL ? progress->phase : phase, bar,
-            100 * share, speed / 1e9);
+    const char *phase =
+        nd_catalogue_words(id, nd_language_of(progress->utf8 ? progress->lang : NULL));
+    fprintf(stderr, "\r%s  %s  %3.0f %%  %.1f GB/s",
+            phase == NULL ? progress->phase : phase, bar, 100 * share, speed / 1e9);
     if (speed > 0 && done < total)
         fprintf(stderr, "  ETA %.0f s", (double)(total - done) / speed);
     fputs("\x1b[K", stderr);
@@ -59,8 +60,8 @@ static void progress_draw(const struct progress *progress, uint64_t done, uint64
 void nd_progress_tick(void *user, const char *phase, uint64_t done, uint64_t total)
 {
     struct progress *progress = user;
-    const double     now = seconds_now();
-    const char      *name = phase == NULL ? "" : phase;
+    const double now = seconds_now();
+    const char *name = phase == NULL ? "" : phase;
 
     if (!progress->wanted)
         return;

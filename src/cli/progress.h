@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 struct progress {
-    bool        wanted, always, utf8, drawn;
+    bool wanted, always, utf8, drawn;
     const char *lang;
-    double      began, phase_began, drawn_at; /* seconds */
-    char        phase[32];
+    double began, phase_began, drawn_at; /* seconds */
+    char phase[32];
 };
 
 /* when: "auto", "always" or "never". */

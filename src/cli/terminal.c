@@ -33,8 +33,9 @@ static bool locale_is_utf8(void)
 {
     const char *locale = setting_of("LC_ALL", "LC_CTYPE", "LANG");
 
-    return locale != NULL && (strstr(locale, "UTF-8") != NULL || strstr(locale, "utf8") != NULL ||
-                              strstr(locale, "UTF8") != NULL || strstr(locale, "utf-8") != NULL);
+    return locale != NULL &&
+           (strstr(locale, "UTF-8") != NULL || strstr(locale, "utf8") != NULL ||
+            strstr(locale, "UTF8") != NULL || strstr(locale, "utf-8") != NULL);
 }
 
 static bool is_dumb(void)
@@ -66,20 +67,23 @@ static bool color_wanted(const char *color, bool is_tty)
 static unsigned terminal_width(bool is_tty)
 {
     struct winsize size;
-    const char    *columns = setting("COLUMNS");
-    long           width = columns == NULL ? 0 : strtol(columns, NULL, 10);
+    const char *columns = setting("COLUMNS");
+    long width = columns == NULL ? 0 : strtol(columns, NULL, 10);
 
     if (width <= 0 && is_tty && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
         width = size.ws_col;
     if (width <= 0)
         width = WIDTH_USUAL;
-    return (unsigned)(width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : width);
+    return (unsigned)(width < WIDTH_LEAST  ? WIDTH_LEAST
+                      : width > WIDTH_MOST ? WIDTH_MOST
+                                           : width);
 }
 
 void nd_terminal_init(struct terminal *terminal, const char *color, const char *lang)
 {
     const char *chosen = lang != NULL ? lang : setting("NORMDIFF_LANG");
-    const char *language = chosen != NULL ? chosen : setting_of("LC_ALL", "LC_MESSAGES", "LANG");
+    const char *language =
+        chosen != NULL ? chosen : setting_of("LC_ALL", "LC_MESSAGES", "LANG");
 
     terminal->out_is_tty = isatty(STDOUT_FILENO) == 1;
     terminal->err_is_tty = isatty(STDERR_FILENO) == 1;
@@ -88,5 +92,6 @@ void nd_terminal_init(struct terminal *terminal, const char *color, const char *
     terminal->lang_asked = lang;
     terminal->lang = language != NULL && strncmp(language, "zh", 2) == 0 ? "zh" : "en";
     /* Whoever asks for Chinese by name has a terminal that shows it. */
-    terminal->utf8 = locale_is_utf8() || (chosen != NULL && strcmp(terminal->lang, "zh") == 0);
+    terminal->utf8 =
+        locale_is_utf8() || (chosen != NULL && strcmp(terminal->lang, "zh") == 0);
 }

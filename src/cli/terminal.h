@@ -7,10 +7,10 @@
 #include <stdbool.h>
 
 struct terminal {
-    bool        out_is_tty, err_is_tty;
-    unsigned    width;
-    bool        utf8;
-    bool        color;      /* of standard output */
+    bool out_is_tty, err_is_tty;
+    unsigned width;
+    bool utf8;
+    bool color;             /* of standard output */
     const char *lang;       /* "en" or "zh" */
     const char *lang_asked; /* by --lang alone; NULL: not asked */
 };

@@ -55,6 +55,18 @@ static void job_open(void *user, size_t i, unsigned worker)
                                       job->views.real[0], job->views.real[1]);
 }
 
+/* Only bytes seen in the dump's own mapping: what was inflated may be in memory alone. */
+static void unit_release(const struct job *job, const struct unit *unit)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        const struct tensor_view *view = &job->views.view[side];
+        const struct dump_slot   *slot = job->slot->side[side];
+        const unsigned            size = nd_dtype_info(view->dtype)->size;
+        if (job->views.is_open[side] && slot->extent.codec == CODEC_STORED && view->contiguous)
+            nd_map_was_read(view->data + (view->base + unit->first) * size, unit->count * size);
+    }
+}
+
 static void unit_measure(void *user, size_t i, unsigned worker)
 {
     struct batch        *batch = user;
@@ -73,6 +85,7 @@ static void unit_measure(void *user, size_t i, unsigned worker)
                            &chunk);
         nd_moments_fold(&unit->moments, &chunk);
     }
+    unit_release(job, unit);
     const unsigned bytes = nd_dtype_info(job->views.view[0].dtype)->size +
                            nd_dtype_info(job->views.view[1].dtype)->size;
     atomic_fetch_add(&batch->done, unit->count * bytes);

@@ -159,6 +159,15 @@ struct cursor nd_dump_bytes(const struct dump *dump, size_t file)
     return (struct cursor){.bytes = at->map.bytes, .size = at->size};
 }
 
+/* In a folder --raw is about the files that look like it, not about every text. */
+static bool named_raw(const char *path)
+{
+    const size_t      len = strlen(path);
+    const char *const end = path + (len < 4 ? 0 : len - 4);
+
+    return strcmp(end, ".bin") == 0 || strcmp(end, ".raw") == 0 || strcmp(end, ".dat") == 0;
+}
+
 const struct dump_format *nd_dump_recognise_file(struct dump *dump, size_t file,
                                                  struct nd_error *err)
 {
@@ -178,8 +187,8 @@ const struct dump_format *nd_dump_recognise_file(struct dump *dump, size_t file,
     }
     if (format == NULL || format->probe == NULL)
         format = nd_format_recognise(&head);
-    if (format == NULL && dump->raw != NULL)
-        format = nd_format_by_name("raw");
+    if (format == NULL && dump->raw != NULL && (dump->is_lone || named_raw(at->path)))
+        format = &nd_format_raw;
     if (format == NULL) {
         nd_format_unknown(&head, err);
         nd_error_file(err, at->path);

@@ -183,11 +183,10 @@ const char *nd_dump_reason(struct dump *dump, const struct nd_error *error);
 
 /*
  * Directories.  nd_dump_directory_read lists a folder below the root ("" is the root)
- * without following links; nd_dump_file_add maps one file of it and returns its index
- * (the same index for a file added before); in a lone dump the root is the folder that
- * holds the file.  nd_dump_file_rest may unmap it again (it is reopened when a tensor of
- * it is read), so that directories of 100,000 files do not exhaust the mappings of a
- * process.
+ * without following links; nd_dump_file_add maps one file of it and returns its index; in
+ * a lone dump the root is the folder that holds the file.  nd_dump_file_rest may unmap it
+ * again (it is reopened when a tensor of it is read), so that directories of 100,000
+ * files do not exhaust the mappings of a process.
  */
 enum nd_status nd_dump_directory_read(struct dump *dump, const char *folder,
                                       struct dump_directory *ret_directory,

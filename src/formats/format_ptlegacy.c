@@ -157,11 +157,12 @@ static void entries_size(struct arena *arena, const struct entries *entries,
 }
 
 /* Goes through the bytes in the order of the list; what lies behind a storage of unknown
- * length cannot be found. */
-static void entries_place(struct arena *arena, const struct entries *entries,
+ * length cannot be found.  False if the file ends too early. */
+static bool entries_place(struct arena *arena, const struct entries *entries,
                           const struct pickle_list *keys, struct cursor *in)
 {
     const char *lost = NULL;
+    bool        whole = true;
 
     for (uint32_t i = 0; i < keys->count; i++) {
         struct entry *entry = entries_find(entries, &keys->items[i]);
@@ -181,11 +182,13 @@ static void entries_place(struct arena *arena, const struct entries *entries,
             if (lost == NULL)
                 lost = "the file ends inside a storage";
             entry->why = lost;
+            whole = false;
             continue;
         }
         entry->offset = in->at;
         in->at += entry->size;
     }
+    return whole;
 }
 
 /* --- indexing ---------------------------------------------------------------------- */
@@ -230,7 +233,7 @@ static enum nd_status ptlegacy_index(struct dump *dump, size_t file, struct nd_e
     ND_TRY(nd_pickle_read(&in, dump->arena, &keys, NULL, err));
     ND_TRY(entries_new(dump->arena, &keys, keys_at, &entries, err));
     entries_size(dump->arena, &entries, &persistent);
-    entries_place(dump->arena, &entries, keys.as.list, &in);
+    source.is_cut = !entries_place(dump->arena, &entries, keys.as.list, &in);
     return nd_pt_walk(&source, &root, keys_at - object_at, err);
 }
 

@@ -5,7 +5,8 @@
  *
  * SHARD is the base name of a safetensors file that stands beside the index; anything but a
  * plain name is refused, and symbolic links are not followed.  A shard that cannot be read
- * makes its tensors unreadable and leaves the others alone.  Learned from the files that
+ * makes its tensors unreadable and leaves the others alone.  A folder with such an index in
+ * it is read through the index, so that no tensor counts twice.  Learned from the files that
  * transformers' save_pretrained() and huggingface_hub write.
  */
 #include <stdlib.h>
@@ -180,7 +181,10 @@ static enum nd_status stindex_open_shards(struct stindex *index, struct nd_error
                 *err = why;
             return status;
         }
-        shard->broken = nd_dump_reason(index->dump, &why);
+        const char *reason = nd_dump_reason(index->dump, &why);
+        shard->broken = reason == NULL ? NULL
+                                       : nd_arena_format(index->dump->arena, "%s: %s",
+                                                         shard->name, reason);
         if (shard->broken == NULL)
             return nd_fail_memory(err);
     }
@@ -231,22 +235,84 @@ static enum nd_status stindex_unmapped(const struct stindex *index, struct nd_er
     return ND_OK;
 }
 
+static enum nd_status stindex_read(struct stindex *index, struct nd_error *err)
+{
+    ND_TRY(stindex_parse(index, err));
+    stindex_sort(index);
+    ND_TRY(stindex_open_shards(index, err));
+    index->dump->order = ND_ORDER_NAME;
+    for (size_t i = 0; i < index->count; i++)
+        ND_TRY(stindex_add(index, &index->tensors[i], err));
+    return stindex_unmapped(index, err);
+}
+
+/* --- a folder with an index --------------------------------------------------------------- */
+
+static bool stindex_is_index(const char *name)
+{
+    static const char end[] = ".safetensors.index.json";
+    const size_t      len = strlen(name);
+
+    return len >= sizeof end - 1 && strcmp(name + len - (sizeof end - 1), end) == 0;
+}
+
+static int stindex_probe_directory(const struct dump_directory *directory)
+{
+    for (size_t i = 0; i < directory->name_count; i++)
+        if (stindex_is_index(directory->names[i]))
+            return 64;
+    return 0;
+}
+
+/* What the index does not speak of (a tokenizer, a second index) is listed. */
+static enum nd_status stindex_ignore_others(const struct stindex *index,
+                                            const struct dump_directory *directory,
+                                            const char *own, struct nd_error *err)
+{
+    for (size_t i = 0; i < directory->name_count; i++) {
+        const struct stindex_shard key = {.name = directory->names[i]};
+        if (strcmp(key.name, own) != 0 &&
+            (index->shard_count == 0 || bsearch(&key, index->shards, index->shard_count,
+                                                sizeof key, shard_order) == NULL))
+            ND_TRY(nd_dump_ignore(index->dump, key.name, err));
+    }
+    for (size_t i = 0; i < directory->folder_count; i++)
+        ND_TRY(nd_dump_ignore(index->dump, directory->folders[i], err));
+    return ND_OK;
+}
+
+static enum nd_status stindex_folder(struct stindex *index, struct nd_error *err)
+{
+    struct dump_directory directory;
+    size_t                i = 0;
+
+    ND_TRY(nd_dump_directory_read(index->dump, "", &directory, err));
+    while (i < directory.name_count && !stindex_is_index(directory.names[i]))
+        i++;
+    if (i == directory.name_count)
+        return nd_fail(err, ND_ERR_UNKNOWN_FORMAT, "a file *.safetensors.index.json",
+                       "a folder without one");
+    ND_TRY(nd_dump_file_add(index->dump, directory.names[i], &index->file, err));
+    const enum nd_status status = stindex_read(index, err);
+    if (status != ND_OK) {
+        nd_error_file(err, index->dump->files[index->file].path);
+        return status;
+    }
+    return stindex_ignore_others(index, &directory, directory.names[i], err);
+}
+
 static enum nd_status stindex_index(struct dump *dump, size_t file, struct nd_error *err)
 {
     struct stindex index = {.dump = dump, .file = file};
 
-    ND_TRY(stindex_parse(&index, err));
-    stindex_sort(&index);
-    ND_TRY(stindex_open_shards(&index, err));
-    dump->order = ND_ORDER_NAME;
-    for (size_t i = 0; i < index.count; i++)
-        ND_TRY(stindex_add(&index, &index.tensors[i], err));
-    return stindex_unmapped(&index, err);
+    /* Depth 0: asked for the folder itself, not for a file in it. */
+    return dump->index_depth == 0 ? stindex_folder(&index, err) : stindex_read(&index, err);
 }
 
 const struct dump_format nd_format_stindex = {
     .name = "stindex",
     .title = "sharded safetensors (index)",
     .probe = stindex_probe,
+    .probe_directory = stindex_probe_directory,
     .index = stindex_index,
 };

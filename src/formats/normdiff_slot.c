@@ -113,6 +113,23 @@ static void slot_dtype(struct slot_reader *in, bool has_tensor)
         in->slot.dtype_text = name;
 }
 
+/* Does the layout lead from the stored shape to the logical one? */
+static enum nd_status slot_layout_fits(struct slot_reader *in, struct nd_error *err)
+{
+    const struct dump_slot *slot = &in->slot;
+    struct tensor_view      view;
+    uint32_t                c0 = slot->c0;
+    const char             *why = NULL;
+
+    if (slot->broken != NULL || slot->dtype == ND_DTYPE_NONE)
+        return ND_OK;
+    nd_view_contiguous(&view, "", slot->extent.size, slot->dtype, &slot->storage);
+    if (nd_layout_apply(&view, slot->layout, &slot->storage, &slot->logical, &c0, &why))
+        return ND_OK;
+    return slot_break(in, nd_arena_format(in->arena, "format %s: %s", slot->layout->name, why),
+                      err);
+}
+
 /* Words for "the bytes lie in logical order", and PyTorch's for NHWC. */
 static const struct layout *slot_layout_by_name(const char *name, bool *ret_logical)
 {
@@ -147,7 +164,7 @@ static enum nd_status slot_layout(struct slot_reader *in, struct nd_error *err)
     if (nd_layout_padded(layout) && !in->slot.has_logical)
         return slot_break(in, nd_arena_format(in->arena, "format %s needs a logical_shape", name),
                           err);
-    return ND_OK;
+    return slot_layout_fits(in, err);
 }
 
 static enum nd_status slot_logical_shape(struct slot_reader *in, struct nd_error *err)

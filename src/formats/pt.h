@@ -31,6 +31,7 @@ struct pt_source {
     size_t       file;      /* where the storages lie */
     size_t       text_file; /* where the pickle lies, for arrays inside it */
     bool         swapped;   /* storages hold big-endian elements */
+    bool         is_cut;    /* the file ends before its storages do */
 
     /* Finds a storage by its key; NULL, or the reason why there is none. */
     const char *(*find)(struct pt_source *source, const struct pickle *key,

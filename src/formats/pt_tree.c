@@ -147,6 +147,8 @@ static enum nd_status walk_tensor(struct walk *walk, const struct dump_slot *slo
     if (walk->len > MAX_NAME)
         return nd_fail_key(walk->err, ND_ERR_LIMIT, "a tensor's name", "at most 4096 bytes",
                            "%zu bytes", walk->len);
+    if (walk->len == 0 && slot->broken != NULL && source->is_cut && source->dump->is_lone)
+        return nd_fail(walk->err, ND_ERR_MALFORMED, "the whole of a tensor", "%s", slot->broken);
     if (walk->len == 0)
         return nd_dump_add_lone(source->dump, source->file, slot, walk->err);
     return nd_dump_add_tensor(source->dump, walk->name, slot, walk->err);

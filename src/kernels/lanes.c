@@ -3,6 +3,7 @@
  */
 #include "kernels/lanes.h"
 
+#include <float.h>
 #include <string.h>
 
 void nd_lanes_init(struct lanes *lanes)
@@ -73,40 +74,38 @@ static void lanes_count_odd(struct nd_moments *moments, enum pair_state state, d
     lanes_count_side(&moments->side[1], c);
 }
 
-bool nd_lanes_copies(struct lanes_run *run, const double *r, const double *c, size_t n,
-                     struct lanes_copies *ret)
+/* Most positions of an odd step are ordinary: they are told by two tests. */
+static bool lanes_is_ordinary(const struct pair *pair, double r, double c)
+{
+    return fabs(r) <= DBL_MAX && fabs(c) <= DBL_MAX &&
+           !(r <= pair->masks[0].top && c <= pair->masks[1].top);
+}
+
+void nd_lanes_sort_out(struct lanes_run *run, const double *r, const double *c, size_t n,
+                       struct lanes_kept *ret)
 {
     struct nd_moments *const moments = run->moments;
-    const double             scale = run->pair->scale;
-    double                   first[2] = {0.0, 0.0};
-    uint64_t                 kept = 0;
+    const struct pair *const pair = run->pair;
 
-    memset(ret->kept, 0, sizeof ret->kept);
+    memset(ret, 0, sizeof *ret);
     for (size_t i = 0; i < n; i++) {
-        const enum pair_state state = nd_pair_state(run->pair, r[i], c[i]);
+        const enum pair_state state =
+            lanes_is_ordinary(pair, r[i], c[i]) ? PAIR_KEPT : nd_pair_state(pair, r[i], c[i]);
         if (state != PAIR_KEPT) {
             lanes_count_odd(moments, state, r[i], c[i]);
             continue;
         }
-        if (kept++ == 0) {
-            first[0] = r[i];
-            first[1] = c[i];
+        if (ret->count++ == 0) {
+            ret->first[0] = r[i];
+            ret->first[1] = c[i];
         }
-        ret->kept[i] = true;
-        /* The pass counts what differs after scaling; here is what scaling hides. */
-        moments->differ += r[i] != c[i] && r[i] * scale == c[i] * scale ? 1 : 0;
+        ret->flag[i] = 1.0;
     }
-    moments->n += kept;
-    for (size_t i = 0; kept != 0 && i < PAIR_STEP; i++) {
-        const bool use = ret->kept[i];
-        ret->plain[0][i] = use ? r[i] : first[0];
-        ret->plain[1][i] = use ? c[i] : first[1];
-        ret->zeroed[0][i] = use ? r[i] * scale : 0.0;
-        ret->zeroed[1][i] = use ? c[i] * scale : 0.0;
-        ret->pivoted[0][i] = use ? r[i] * scale : run->pivot.r;
-        ret->pivoted[1][i] = use ? c[i] * scale : run->pivot.c;
-    }
-    return kept != 0;
+    /* The pass counts what differs after scaling; here is what scaling hides. */
+    for (size_t i = 0; pair->scale != 1.0 && i < n; i++)
+        moments->differ += ret->flag[i] != 0.0 && r[i] != c[i] &&
+                           r[i] * pair->scale == c[i] * pair->scale;
+    moments->n += ret->count;
 }
 
 static void lanes_add(struct lanes_run *run, const struct pair_values *values, unsigned i,

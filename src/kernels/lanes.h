@@ -51,24 +51,21 @@ struct lanes_run {
     struct nd_moments   *moments;     /* counts and the largest |e| go straight there */
 };
 
-/*
- * An odd step made harmless: positions that do not count, up to the next full group of
- * lanes, hold what changes nothing.
- */
-struct lanes_copies {
-    double plain[2][PAIR_STEP];   /* the first pair that counts: for the extremes */
-    double zeroed[2][PAIR_STEP];  /* zeros: for sums of values (scaled) */
-    double pivoted[2][PAIR_STEP]; /* the pivot: for sums about it (scaled) */
-    bool   kept[PAIR_STEP];
+/* What an odd step holds: which positions count (1 or 0, a double so that selecting by it
+ * is vector code), and the first of them. */
+struct lanes_kept {
+    double   flag[PAIR_STEP];
+    double   first[2];
+    uint64_t count;
 };
 
 void nd_lanes_init(struct lanes *lanes);
 /* Folds the lanes in their fixed tree and adds the block to the chunk. */
 void nd_lanes_fold(const struct lanes *lanes, struct nd_moments *moments);
 
-/* Counts every position of an odd step and fills the copies; false: none is in the sums. */
-bool nd_lanes_copies(struct lanes_run *run, const double *r, const double *c, size_t n,
-                     struct lanes_copies *ret);
+/* Counts every position of an odd step and finds those that are in the sums. */
+void nd_lanes_sort_out(struct lanes_run *run, const double *r, const double *c, size_t n,
+                       struct lanes_kept *ret);
 
 /* A kernel's step, one element at a time: for complex elements and 64-bit integers. */
 void nd_lanes_step_exact(struct lanes_run *run, const unsigned char *r,
@@ -162,7 +159,7 @@ static inline bool lanes_are_exact(const struct lanes_extremes *step)
 
 /* Keeps the first place of the largest |e|; kept NULL: all n positions count. */
 static inline void lanes_largest(struct lanes_run *run, const double *largest, const double *r,
-                                 const double *c, const bool *kept, size_t n, uint64_t at)
+                                 const double *c, const double *kept, size_t n, uint64_t at)
 {
     struct nd_moments *const moments = run->moments;
 
@@ -170,7 +167,7 @@ static inline void lanes_largest(struct lanes_run *run, const double *largest, c
         return;
     const double found = lanes_greatest(largest);
     for (size_t i = 0; i < n; i++) {
-        if ((kept == NULL || kept[i]) && fabs(c[i] - r[i]) == found) {
+        if ((kept == NULL || kept[i] != 0.0) && fabs(c[i] - r[i]) == found) {
             run->has_largest = true;
             moments->max_abs = found;
             moments->max_abs_at = at + i;

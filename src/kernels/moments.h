@@ -87,8 +87,6 @@ void nd_moments_init(struct nd_moments *moments);
 void nd_moments_fold(struct nd_moments *into, const struct nd_moments *next);
 /* The power of two to redo a float64 pair with (sums outside [1e-290, 1e290]); 1: fine. */
 double nd_moments_rescale(const struct nd_moments *moments);
-/* Undoes the scale: first powers are divided by it, squares stay scaled by scale^2, so
- * that metrics use ratios; see nd_moments fields' `scale`. */
 
 /* --- the detail pass: read again with rms known --------------------------------------- */
 
@@ -109,27 +107,42 @@ struct detail_params {
     enum nd_dtype real[2];
 };
 
+/* Everything is about the n positions of the hot pass: finite and unmasked on both sides. */
 struct nd_detail {
     uint64_t n;
-    double   max_rel, sum_rel;
-    uint64_t within_1e3, within_5e3; /* relative error under 1e-3, 5e-3 */
-    double   max_scaled;             /* max of s = |e| / (|r| + rms_r) */
+    double   max_rel, sum_rel;           /* |e| / max(|r|, rel_floor); 0/0 is 0 */
+    uint64_t within_1e3, within_5e3;     /* relative error under 1e-3, 5e-3 */
+    double   max_scaled;                 /* max of s = |e| / (|r| + rms_r) */
     uint64_t scaled_fault, scaled_elevated; /* s >= 0.1; 0.01 <= s < 0.1 */
+    bool     has_ulp;                    /* max_ulp and ulp_bins mean something */
     double   max_ulp;
+    /* Per side, in the dtype the run computed in; 0 where it is no float. */
     uint64_t zeros[2], subnormals[2], saturated[2];
     uint64_t abs_bins[DETAIL_BINS + 2]; /* [0]: |e| = 0; [last]: beyond float32 */
     uint64_t ulp_bins[DETAIL_BINS + 2];
     struct worst_element worst[DETAIL_WORST]; /* by |e| descending, then index */
     unsigned worst_count;
+    unsigned worst_wanted; /* the largest params->worst seen */
 };
 
 void nd_detail_init(struct nd_detail *detail);
+/*
+ * Adds positions [first, first + count); first is a multiple of MOMENTS_CHUNK.  Either one
+ * detail takes all of a tensor in order, or each chunk has one of its own and they are
+ * folded in index order: both give the same bits.
+ */
 void nd_detail_measure(const struct tensor_view *r, const struct tensor_view *c,
                        const struct detail_params *params, uint64_t first, uint64_t count,
-                       struct nd_detail *detail); /* adds to it */
+                       struct nd_detail *detail);
 void nd_detail_fold(struct nd_detail *into, const struct nd_detail *next);
-/* Nearest-rank quantile q of the bins (upper edge of the bin); 0 for the zero bin, INFINITY
- * for the last. */
+/*
+ * The bin of a number >= 0.  Bin 1 + k holds [edge(k), edge(k + 1)), where edge(k) is the
+ * float32 whose bits are k << 19: 16 bins to a power of two, and 16 more evenly from 0 to
+ * the least normal float32.  A double is put there as it is, not rounded to float32.
+ */
+unsigned nd_detail_bin(double value);
+/* Nearest-rank quantile q of the bins (upper edge of the bin); 0 for the zero bin, infinity
+ * for the last.  q is taken in thousandths; n is the bins' total. */
 double nd_detail_quantile(const uint64_t *bins, uint64_t n, double q);
 
 #endif

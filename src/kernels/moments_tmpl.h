@@ -158,19 +158,39 @@ static void TMPL(pass_pivot)(const double *restrict r, const double *restrict c,
     }
 }
 
+/* values * scale where they count, else `instead`; up to the next full group of lanes. */
+static void TMPL(replace)(const double *restrict values, const double *restrict kept,
+                          double scale, double instead, double *restrict ret)
+{
+    for (size_t i = 0; i < PAIR_STEP; i++)
+        ret[i] = kept[i] != 0.0 ? values[i] * scale : instead;
+}
+
+/*
+ * What takes the place of a position that does not count: for the extremes the first pair
+ * that does, for the sums a pair of zeros, for the sums about the pivot the pivot.
+ */
 static void TMPL(step_odd)(struct lanes_run *run, const double *r, const double *c, size_t n,
                            uint64_t at)
 {
-    struct lanes_copies copies;
-    double              largest[MOMENTS_LANES];
-    const size_t        groups = (n + MOMENTS_LANES - 1) / MOMENTS_LANES;
+    const size_t      groups = (n + MOMENTS_LANES - 1) / MOMENTS_LANES;
+    const double      scale = run->pair->scale;
+    struct lanes_kept kept;
+    double            x[PAIR_STEP], y[PAIR_STEP], largest[MOMENTS_LANES];
 
-    if (!nd_lanes_copies(run, r, c, n, &copies))
-        return; /* nothing counts */
-    TMPL(pass_extremes)(copies.plain[0], copies.plain[1], groups, &run->lanes.extremes);
-    TMPL(pass_values)(copies.zeroed[0], copies.zeroed[1], groups, &run->lanes, largest);
-    TMPL(pass_pivot)(copies.pivoted[0], copies.pivoted[1], groups, run->pivot, &run->lanes);
-    lanes_largest(run, largest, copies.zeroed[0], copies.zeroed[1], copies.kept, n, at);
+    nd_lanes_sort_out(run, r, c, n, &kept);
+    if (kept.count == 0)
+        return;
+    TMPL(replace)(r, kept.flag, 1.0, kept.first[0], x);
+    TMPL(replace)(c, kept.flag, 1.0, kept.first[1], y);
+    TMPL(pass_extremes)(x, y, groups, &run->lanes.extremes);
+    TMPL(replace)(r, kept.flag, scale, run->pivot.r, x);
+    TMPL(replace)(c, kept.flag, scale, run->pivot.c, y);
+    TMPL(pass_pivot)(x, y, groups, run->pivot, &run->lanes);
+    TMPL(replace)(r, kept.flag, scale, 0.0, x);
+    TMPL(replace)(c, kept.flag, scale, 0.0, y);
+    TMPL(pass_values)(x, y, groups, &run->lanes, largest);
+    lanes_largest(run, largest, x, y, kept.flag, n, at);
 }
 
 static void TMPL(step)(struct lanes_run *run, const unsigned char *bytes_r,

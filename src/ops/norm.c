@@ -220,6 +220,12 @@ void nd_norm_statistics(const struct norm_model *model, const struct op_rows *ro
     } else {
         var = squares_about(x, n, 0) / (double)n;
     }
+    if (model->padded > 1) { /* zeros beside the row's elements, counted like them */
+        const double moved = mean / model->padded;
+        var = (var + (mean - moved) * (mean - moved)) / model->padded
+              + (1 - 1 / model->padded) * moved * moved;
+        mean = moved;
+    }
     if (model->unbiased && n > 1)
         var = var * (double)n / (double)(n - 1);
     *ret_centre = model->centre ? mean : 0;

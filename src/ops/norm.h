@@ -14,6 +14,7 @@ struct norm_model {
     bool          centre;      /* subtract the mean */
     bool          unbiased;    /* divide by n - 1 */
     double        plus;        /* 1 for formulas that scale by (1 + weight) */
+    double        padded;      /* row length with padding zeros counted, over the real one; or 0 */
     const double *mean, *var;  /* per channel, of one channel a row; NULL: of the row itself */
     const double *weight, *bias; /* per channel; NULL: 1 and 0 */
 };

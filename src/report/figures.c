@@ -77,8 +77,8 @@ char *nd_figure_bound(double bound, char *buf)
 char *nd_figure_bytes(uint64_t bytes, char *buf)
 {
     static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
-    double                   value = (double)bytes / 1e3;
-    size_t                   unit = 0;
+    double value = (double)bytes / 1e3;
+    size_t unit = 0;
 
     if (bytes < 1000) {
         snprintf(buf, FIGURE_SIZE, "%" PRIu64 " B", bytes);
@@ -117,8 +117,8 @@ char *nd_figure_index(const uint64_t *index, uint32_t len, char *buf)
 
     buf[0] = '[';
     for (uint32_t i = 0; i < len && i < ND_MAX_RANK; i++)
-        at += (size_t)snprintf(buf + at, FIGURE_SIZE - at, i == 0 ? "%" PRIu64 : ", %" PRIu64,
-                               index[i]);
+        at += (size_t)snprintf(buf + at, FIGURE_SIZE - at,
+                               i == 0 ? "%" PRIu64 : ", %" PRIu64, index[i]);
     memcpy(buf + at, "]", 2);
     return buf;
 }

@@ -35,7 +35,8 @@ static void head_named(struct out *out, const char *key, const char *second,
     nd_json_close(out);
 }
 
-static void head_names(struct out *out, const char *key, const char *const *list, size_t count)
+static void head_names(struct out *out, const char *key, const char *const *list,
+                       size_t count)
 {
     nd_json_key(out, key);
     nd_json_open(out, '[');
@@ -73,8 +74,10 @@ static void head_coverage(struct out *out, const struct nd_coverage *coverage)
     ND_JSON(out, "tensors_compared", uint, coverage->tensors_compared);
     ND_JSON(out, "bytes_compared", uint, coverage->bytes_compared);
     ND_JSON(out, "bytes_total", uint, coverage->bytes_total);
-    head_names(out, "reference_only", coverage->reference_only, coverage->reference_only_count);
-    head_names(out, "candidate_only", coverage->candidate_only, coverage->candidate_only_count);
+    head_names(out, "reference_only", coverage->reference_only,
+               coverage->reference_only_count);
+    head_names(out, "candidate_only", coverage->candidate_only,
+               coverage->candidate_only_count);
     head_named(out, "covered_by", "by", coverage->covered_by, coverage->covered_by_count);
     ND_JSON(out, "excluded", uint, coverage->excluded);
     head_named(out, "skipped", "reason", coverage->skipped, coverage->skipped_count);
@@ -93,7 +96,7 @@ static void head_summary(struct out *out, const struct nd_result *result)
 static void head_outcome(struct out *out, const struct nd_result *result)
 {
     const struct nd_outcome *outcome = &result->outcome;
-    const struct nd_layer   *layer = nd_result_layer(result, outcome->layer);
+    const struct nd_layer *layer = nd_result_layer(result, outcome->layer);
 
     nd_json_key(out, "result");
     if (layer == NULL) {
@@ -145,7 +148,7 @@ static void head_first(struct out *out, const char *key, const struct nd_layer *
 
 static void head_divergence(struct report_job *job, const struct nd_result *result)
 {
-    struct out            *out = &job->page.out;
+    struct out *out = &job->page.out;
     const struct nd_layer *layer = nd_result_layer(result, result->first.layer);
 
     nd_json_key(out, "first_divergence");
@@ -154,7 +157,7 @@ static void head_divergence(struct report_job *job, const struct nd_result *resu
         return;
     }
     static const struct nd_slot none = {.tier = ND_TIER_NONE, .drift = (double)NAN};
-    const struct nd_slot       *slot =
+    const struct nd_slot *slot =
         result->first.slot < layer->slot_count ? &layer->slots[result->first.slot] : &none;
     nd_json_open(out, '{');
     head_place(out, layer);

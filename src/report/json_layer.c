@@ -185,8 +185,8 @@ void nd_json_layer(struct out *out, const struct nd_layer *layer)
     ND_JSON(out, "name", string, layer->name);
     ND_JSON(out, "candidate_name", string, layer->candidate_name);
     nd_json_key(out, "matched_by");
-    nd_json_string(out, layer->matched_by == ND_MATCH_NONE ? NULL
-                                                           : nd_match_word(layer->matched_by));
+    nd_json_string(
+        out, layer->matched_by == ND_MATCH_NONE ? NULL : nd_match_word(layer->matched_by));
     ND_JSON(out, "type", string, layer->type);
     json_tier(out, layer->tier);
     ND_JSON(out, "drift", number_or_null, layer->drift);

@@ -12,7 +12,8 @@ void nd_json_index(struct out *out, const uint64_t *index, uint32_t len);
 void nd_json_number_or_null(struct out *out, double value); /* NAN: null */
 void nd_json_place(struct out *out, int64_t value);         /* negative: null */
 void nd_json_pair(struct out *out, const char *key, const char *const *pair);
-void nd_json_phrase(struct out *out, const struct nd_phrase *phrase, enum language language);
+void nd_json_phrase(struct out *out, const struct nd_phrase *phrase,
+                    enum language language);
 void nd_json_nonfinite_side(struct out *out, const struct nd_nonfinite_side *side);
 void nd_json_dump(struct out *out, const struct nd_dump_info *dump);
 void nd_json_worst(struct out *out, const struct nd_slot *slot);
@@ -28,10 +29,10 @@ void nd_json_listing(struct report_job *job, const struct nd_listing *listing);
 void nd_json_error(struct report_job *job, const struct nd_error *error);
 
 /* "key": value, in one line of code. */
-#define ND_JSON(out, key, kind, value)                                                   \
-    do {                                                                                 \
-        nd_json_key(out, key);                                                           \
-        nd_json_##kind(out, value);                                                      \
+#define ND_JSON(out, key, kind, value)                                                     \
+    do {                                                                                   \
+        nd_json_key(out, key);                                                             \
+        nd_json_##kind(out, value);                                                        \
     } while (0)
 
 #endif

@@ -28,14 +28,14 @@ void nd_json_finding(struct report_job *job, const struct nd_finding *finding)
 static void why_search(struct out *out, const char *id)
 {
     const char *shown[SEARCH_LIMIT] = {0};
-    size_t      count = 0;
+    size_t count = 0;
 
     nd_json_open(out, '[');
     for (unsigned i = 0; i < 2 * SEARCH_LIMIT && count < SEARCH_LIMIT; i++) {
         char key[128];
         snprintf(key, sizeof key, "cause.%s.search.%u", id, i / 2 + 1);
         const char *words = nd_catalogue_words(key, i % 2 == 0 ? LANGUAGE_EN : LANGUAGE_ZH);
-        bool        fresh = words != NULL && words[0] != '\0';
+        bool fresh = words != NULL && words[0] != '\0';
         for (size_t k = 0; k < count && fresh; k++)
             fresh = strcmp(shown[k], words) != 0;
         if (!fresh)
@@ -92,10 +92,10 @@ void nd_json_step(struct report_job *job, const struct nd_step *step)
 
 void nd_json_error(struct report_job *job, const struct nd_error *error)
 {
-    struct out *const       out = &job->page.out;
-    const char *const       keys[] = {"file", "at", "found", "expected", "hint"};
-    const char *const       values[] = {error->file, error->at, error->found, error->expected,
-                                        error->hint};
+    struct out *const out = &job->page.out;
+    const char *const keys[] = {"file", "at", "found", "expected", "hint"};
+    const char *const values[] = {error->file, error->at, error->found, error->expected,
+                                  error->hint};
 
     nd_json_open(out, '{');
     ND_JSON(out, "schema", string, "normdiff/error/1");

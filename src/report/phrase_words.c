@@ -10,7 +10,7 @@ enum { VALUE_LIMIT = 32 }; /* placeholders that one phrase may have */
 void nd_phrase_put(const struct nd_phrase *phrase, enum language language, struct text *out)
 {
     struct catalogue_value values[VALUE_LIMIT];
-    size_t                 count = 0;
+    size_t count = 0;
 
     if (phrase->id == NULL)
         return;
@@ -26,7 +26,7 @@ const char *nd_phrase_text(const struct nd_phrase *phrase, const char *lang, cha
                            size_t size)
 {
     struct text words = {0};
-    struct out  safe = {.depth = 0};
+    struct out safe = {.depth = 0};
 
     nd_phrase_put(phrase, nd_language_of(lang), &words);
     if (words.len > 0)

@@ -12,21 +12,22 @@
 /* The table of layers: the column where each of its columns ends. */
 struct layer_table {
     unsigned index, name, type, tier, drift, max_abs;
-    bool     has_type;
+    bool has_type;
 };
 
 struct report_job {
-    struct page                     page; /* page.out is where every report writes */
+    struct page page; /* page.out is where every report writes */
     const struct nd_report_options *options;
-    const struct nd_result         *result; /* NULL for a listing */
-    unsigned                        section; /* of use to reports with sections */
-    struct layer_table              table;   /* of the text report */
+    const struct nd_result *result; /* NULL for a listing */
+    unsigned section;               /* of use to reports with sections */
+    size_t shown;             /* cells of a row, rows of a table: how many are written */
+    struct layer_table table; /* of the text report */
 };
 
 struct report {
-    const char *name;   /* the --format word */
-    const char *title;  /* for people */
-    bool        people; /* follows the reader's language; machine formats stay English */
+    const char *name;  /* the --format word */
+    const char *title; /* for people */
+    bool people;       /* follows the reader's language; machine formats stay English */
     void (*begin)(struct report_job *job, const struct nd_result *result);
     void (*finding)(struct report_job *job, const struct nd_finding *finding);
     void (*cause)(struct report_job *job, const struct nd_cause *cause);
@@ -38,7 +39,8 @@ struct report {
 };
 
 /* Appends a phrase in words; nothing for a phrase without an id. */
-void nd_phrase_put(const struct nd_phrase *phrase, enum language language, struct text *out);
+void nd_phrase_put(const struct nd_phrase *phrase, enum language language,
+                   struct text *out);
 
 /* A metric of a slot; NULL: not measured. */
 const struct nd_metric_value *nd_slot_metric(const struct nd_slot *slot, const char *key);

@@ -4,13 +4,19 @@
  */
 #include "report/json_parts.h"
 
-enum section { SECTION_NONE, SECTION_CHECKLIST, SECTION_CAUSES, SECTION_STEPS, SECTION_LAYERS };
+enum section {
+    SECTION_NONE,
+    SECTION_CHECKLIST,
+    SECTION_CAUSES,
+    SECTION_STEPS,
+    SECTION_LAYERS
+};
 
 /* Opens the list of a section, and those before it that stayed empty. */
 static void json_enter(struct report_job *job, enum section section)
 {
     static const char *const keys[] = {NULL, "checklist", "causes", "steps", "layers"};
-    struct out              *out = &job->page.out;
+    struct out *out = &job->page.out;
 
     while (job->section < (unsigned)section) {
         if (job->section != SECTION_NONE)

@@ -69,8 +69,8 @@ static void job_init(struct report_job *job, const struct nd_report_options *opt
 
     *job = (struct report_job){.options = options == NULL ? &plain : options};
     const struct nd_report_options *used = job->options;
-    nd_page_init(&job->page, nd_language_of(used->lang), used->width == 0 ? 80 : used->width,
-                 used->utf8, used->color);
+    nd_page_init(&job->page, nd_language_of(used->lang),
+                 used->width == 0 ? 80 : used->width, used->utf8, used->color);
 }
 
 static enum nd_status job_flush(struct report_job *job, FILE *stream, struct nd_error *err)
@@ -80,7 +80,8 @@ static enum nd_status job_flush(struct report_job *job, FILE *stream, struct nd_
     if (nd_out_flush(&job->page.out, stream))
         return ND_OK;
     return broken ? nd_fail_memory(err)
-                  : nd_fail(err, ND_ERR_IO, "room for the report", "the report cannot be written");
+                  : nd_fail(err, ND_ERR_IO, "room for the report",
+                            "the report cannot be written");
 }
 
 static enum nd_status report_walk(const struct report *report, struct report_job *job,
@@ -108,7 +109,7 @@ enum nd_status nd_report_write(const struct nd_result *result, const char *name,
                                struct nd_error *err)
 {
     const struct report *report;
-    struct report_job    job;
+    struct report_job job;
 
     ND_TRY(report_find(name, &report, err));
     job_init(&job, options);
@@ -123,11 +124,12 @@ enum nd_status nd_report_listing(const struct nd_listing *listing, const char *n
                                  struct nd_error *err)
 {
     const struct report *report;
-    struct report_job    job;
+    struct report_job job;
 
     ND_TRY(report_find(name, &report, err));
     if (report->listing == NULL)
-        return nd_fail(err, ND_ERR_USAGE, "text or json", "no listing in format \"%s\"", name);
+        return nd_fail(err, ND_ERR_USAGE, "text or json", "no listing in format \"%s\"",
+                       name);
     job_init(&job, options);
     report->listing(&job, listing);
     const enum nd_status status = job_flush(&job, stream, err);
@@ -138,7 +140,7 @@ enum nd_status nd_report_listing(const struct nd_listing *listing, const char *n
 enum nd_status nd_report_error(const struct nd_error *error, const char *name, FILE *stream)
 {
     const struct report *report;
-    struct report_job    job;
+    struct report_job job;
 
     ND_TRY(report_find(name, &report, NULL));
     if (report->error == NULL)

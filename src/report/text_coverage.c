@@ -75,7 +75,7 @@ static void coverage_pairs(struct report_job *job, const char *id,
 void nd_text_coverage(struct report_job *job, const struct nd_result *result)
 {
     const struct nd_coverage *coverage = &result->coverage;
-    struct page              *page = &job->page;
+    struct page *page = &job->page;
 
     if (coverage->reference_only_count + coverage->candidate_only_count +
             coverage->skipped_count + coverage->covered_by_count + coverage->excluded ==
@@ -95,17 +95,18 @@ void nd_text_coverage(struct report_job *job, const struct nd_result *result)
 
 void nd_text_closing(struct report_job *job, const struct nd_result *result)
 {
-    struct page    *page = &job->page;
-    struct text     reason = {0};
-    const enum ink  ink = result->exit_code != 0 ? INK_BAD
-                          : result->verdict == ND_VERDICT_AGREE ? INK_GOOD
-                                                                : INK_WARN;
+    struct page *page = &job->page;
+    struct text reason = {0};
+    const enum ink ink = result->exit_code != 0                ? INK_BAD
+                         : result->verdict == ND_VERDICT_AGREE ? INK_GOOD
+                                                               : INK_WARN;
 
     nd_phrase_put(&result->reason, page->utf8 ? page->language : LANGUAGE_EN, &reason);
     nd_page_blank(page);
     page->indent = 8;
     ND_SAY(page, ink, "report.closing", VALUE_NUMBER("code", result->exit_code),
-           VALUE_TEXT("reason", reason.len == 0 ? nd_verdict_word(result->verdict) : reason.bytes));
+           VALUE_TEXT("reason",
+                      reason.len == 0 ? nd_verdict_word(result->verdict) : reason.bytes));
     nd_page_end(page);
     nd_text_done(&reason);
 }

@@ -31,12 +31,13 @@ static void first_indent(struct page *page)
 static void first_heading(struct page *page, const struct nd_result *result,
                           const struct nd_layer *layer)
 {
-    const bool  over = result->first.role != NULL && strcmp(result->first.role, "first_over") == 0;
-    const bool  by_name = result->dump[0].order == ND_ORDER_NAME;
+    const bool over =
+        result->first.role != NULL && strcmp(result->first.role, "first_over") == 0;
+    const bool by_name = result->dump[0].order == ND_ORDER_NAME;
     const char *id = over      ? "report.first.over.heading"
                      : by_name ? "report.first.heading.name"
                                : "report.first.heading";
-    char        number[32];
+    char number[32];
 
     page->indent = 2;
     nd_page_flow(page, INK_BOLD, nd_page_words(page, id));
@@ -57,7 +58,7 @@ static void first_heading(struct page *page, const struct nd_result *result,
 static void first_slot(struct page *page, const struct nd_layer *layer,
                        const struct nd_slot *slot)
 {
-    char        shape[FIGURE_SIZE];
+    char shape[FIGURE_SIZE];
     const char *sides[] = {slot->dtype[0] == NULL ? "?" : slot->dtype[0],
                            slot->dtype[1] == NULL ? "?" : slot->dtype[1]};
 
@@ -81,7 +82,7 @@ static void first_slot(struct page *page, const struct nd_layer *layer,
 static void first_metric(struct page *page, const struct nd_slot *slot, const char *key)
 {
     const struct nd_metric_value *metric = nd_slot_metric(slot, key);
-    char                          text[FIGURE_SIZE], id[64];
+    char text[FIGURE_SIZE], id[64];
 
     if (metric == NULL || metric->kind != ND_METRIC_NUMBER)
         return;
@@ -96,7 +97,7 @@ static void first_metric(struct page *page, const struct nd_slot *slot, const ch
 static void first_metrics(struct page *page, const struct nd_slot *slot)
 {
     static const char *const keys[] = {"max_abs", "mean_abs", "max_rel", "cosine"};
-    char                     drift[FIGURE_SIZE], hidden[FIGURE_SIZE];
+    char drift[FIGURE_SIZE], hidden[FIGURE_SIZE];
 
     first_indent(page);
     ND_SAY_ITEM(page, nd_text_tier_ink(slot->tier), "report.metric.drift",
@@ -123,7 +124,8 @@ static void first_trouble(struct page *page, const struct nd_slot *slot)
                VALUE_NUMBER("count", slot->nonfinite_mismatches),
                VALUE_NUMBER("nan0", side[0].nan), VALUE_NUMBER("pos0", side[0].pos_inf),
                VALUE_NUMBER("neg0", side[0].neg_inf), VALUE_NUMBER("nan1", side[1].nan),
-               VALUE_NUMBER("pos1", side[1].pos_inf), VALUE_NUMBER("neg1", side[1].neg_inf));
+               VALUE_NUMBER("pos1", side[1].pos_inf),
+               VALUE_NUMBER("neg1", side[1].neg_inf));
         nd_page_end(page);
     }
     if (slot->fails == ND_FAIL_SHAPE) {
@@ -161,7 +163,7 @@ static void first_worst(struct page *page, const struct nd_slot *slot)
 static const char *first_role_id(const struct nd_result *result)
 {
     const double input = result->first.input_drift;
-    const char  *role = result->first.role == NULL ? "" : result->first.role;
+    const char *role = result->first.role == NULL ? "" : result->first.role;
 
     if (strcmp(role, "gap") == 0)
         return isnan(input) ? "report.why.gap.unknown" : "report.why.gap";
@@ -174,33 +176,39 @@ static const char *first_role_id(const struct nd_result *result)
     return input <= result->policy.tiers[1] ? "report.why.entered" : "report.why.partly";
 }
 
+/* How it is known that the drift entered here; of a gap, how it is known says it all. */
 static void first_entered(struct page *page, const struct nd_result *result)
 {
-    char   input[FIGURE_SIZE];
+    char input[FIGURE_SIZE];
     size_t inherited = 0;
+    const bool is_gap =
+        result->first.role != NULL && strcmp(result->first.role, "gap") == 0;
 
     for (size_t i = result->first.layer; i < result->layer_count; i++)
         inherited += result->layers[i].role == ND_ROLE_INHERITED;
     first_indent(page);
-    ND_SAY(page, INK_PLAIN, first_role_id(result),
-           VALUE_TEXT("input", nd_figure_drift(result->first.input_drift, input)));
+    if (is_gap && result->first.why.id != NULL)
+        nd_text_phrase(page, INK_PLAIN, &result->first.why);
+    else
+        ND_SAY(page, INK_PLAIN, first_role_id(result),
+               VALUE_TEXT("input", nd_figure_drift(result->first.input_drift, input)));
     if (inherited > 0) {
         nd_page_flow(page, INK_PLAIN, nd_page_words(page, "report.semicolon"));
         ND_SAY(page, INK_PLAIN, "report.why.inherit", VALUE_NUMBER("count", inherited));
     }
     nd_page_end(page);
-    if (result->first.why.id != NULL) {
-        first_indent(page);
-        nd_text_phrase(page, INK_PLAIN, &result->first.why);
-        nd_page_end(page);
-    }
+    if (is_gap || result->first.why.id == NULL)
+        return;
+    first_indent(page);
+    nd_text_phrase(page, INK_PLAIN, &result->first.why);
+    nd_page_end(page);
 }
 
 /* The layers around it, containers left out. */
 static void first_neighbours(struct report_job *job, const struct nd_result *result)
 {
     struct page *page = &job->page;
-    size_t       first = result->first.layer, last = first;
+    size_t first = result->first.layer, last = first;
 
     for (size_t shown = 0; first > 0 && shown < BEFORE; shown++)
         first--;
@@ -215,7 +223,7 @@ static void first_neighbours(struct report_job *job, const struct nd_result *res
 
 void nd_text_first(struct report_job *job, const struct nd_result *result)
 {
-    struct page           *page = &job->page;
+    struct page *page = &job->page;
     const struct nd_layer *layer = nd_result_layer(result, result->first.layer);
 
     if (layer == NULL)

@@ -10,11 +10,19 @@
 enum { GAP = 3 }; /* spaces between the cells of a line */
 
 /* What a line about a dump says, cell by cell. */
-enum cell { CELL_PATH, CELL_TITLE, CELL_COUNTS, CELL_BYTES, CELL_DEVICE, CELL_DTYPE, CELL_COUNT };
+enum cell {
+    CELL_PATH,
+    CELL_TITLE,
+    CELL_COUNTS,
+    CELL_BYTES,
+    CELL_DEVICE,
+    CELL_DTYPE,
+    CELL_COUNT
+};
 struct dump_line {
     const char *cells[CELL_COUNT];
     struct text counts;
-    char        bytes[FIGURE_SIZE];
+    char bytes[FIGURE_SIZE];
 };
 
 void nd_text_label(struct page *page, const char *id)
@@ -30,7 +38,9 @@ static void line_init(struct dump_line *line, const struct page *page,
     const struct catalogue_value values[] = {VALUE_NUMBER("layers", dump->layers),
                                              VALUE_NUMBER("tensors", dump->tensors)};
 
-    *line = (struct dump_line){.cells = {dump->path, dump->title}};
+    *line = (struct dump_line){
+        .cells = {dump->path, dump->title}
+    };
     nd_catalogue_fill(nd_page_words(page, "report.counts"), values, 2, &line->counts);
     line->cells[CELL_COUNTS] = line->counts.len == 0 ? "" : line->counts.bytes;
     line->cells[CELL_BYTES] = nd_figure_bytes(dump->bytes, line->bytes);
@@ -82,8 +92,8 @@ void nd_text_dumps(struct page *page, const char *const *labels,
                    const struct nd_dump_info *dumps, size_t count)
 {
     struct dump_line lines[2];
-    unsigned         columns[CELL_COUNT] = {0};
-    unsigned         total = LABEL_COLUMNS;
+    unsigned columns[CELL_COUNT] = {0};
+    unsigned total = LABEL_COLUMNS;
 
     for (size_t k = 0; k < count; k++) {
         line_init(&lines[k], page, &dumps[k]);
@@ -113,10 +123,10 @@ void nd_text_dumps(struct page *page, const char *const *labels,
 static void head_scope(struct page *page, const struct nd_result *result)
 {
     const struct nd_coverage *coverage = &result->coverage;
-    const enum nd_order       order = result->dump[0].order;
-    const char               *label = nd_page_words(page, "report.compared");
-    char                      done[FIGURE_SIZE], total[FIGURE_SIZE], id[64];
-    struct text               compared = {0};
+    const enum nd_order order = result->dump[0].order;
+    const char *label = nd_page_words(page, "report.compared");
+    char done[FIGURE_SIZE], total[FIGURE_SIZE], id[64];
+    struct text compared = {0};
 
     const struct catalogue_value values[] = {
         VALUE_NUMBER("pairs", coverage->pairs),
@@ -124,14 +134,17 @@ static void head_scope(struct page *page, const struct nd_result *result)
         VALUE_TEXT("bytes", nd_figure_bytes(coverage->bytes_compared, done)),
         VALUE_TEXT("total", nd_figure_bytes(coverage->bytes_total, total)),
     };
-    nd_catalogue_fill(nd_page_words(page, strcmp(done, total) == 0 ? "report.compared.all"
-                                                                   : "report.compared.part"),
+    nd_catalogue_fill(nd_page_words(page, strcmp(done, total) == 0
+                                              ? "report.compared.all"
+                                              : "report.compared.part"),
                       values, sizeof values / sizeof values[0], &compared);
     const char *words = compared.len == 0 ? "" : compared.bytes;
     nd_text_label(page, "report.order");
     strcat(strcpy(id, "order."), nd_order_word(order));
-    nd_page_flow(page, order == ND_ORDER_NAME ? INK_WARN : INK_PLAIN, nd_page_words(page, id));
-    if (page->column + GAP + nd_page_columns(page, label) + 2 + nd_page_columns(page, words) <=
+    nd_page_flow(page, order == ND_ORDER_NAME ? INK_WARN : INK_PLAIN,
+                 nd_page_words(page, id));
+    if (page->column + GAP + nd_page_columns(page, label) + 2 +
+            nd_page_columns(page, words) <=
         page->width) {
         nd_page_tab(page, page->column + GAP);
         nd_page_put(page, INK_PLAIN, label);
@@ -155,15 +168,15 @@ const char *nd_text_tier(const struct page *page, const struct nd_policy *policy
         return nd_page_words(page, id);
     }
     static const char *const signs[] = {"≤", "≤", "<", "≥"};
-    static const size_t      bounds[] = {0, 1, 2, 2};
-    const size_t             i = (size_t)(tier - ND_TIER_NOISE);
+    static const size_t bounds[] = {0, 1, 2, 2};
+    const size_t i = (size_t)(tier - ND_TIER_NOISE);
     strcpy(buf, signs[i]);
     return strcat(buf, nd_figure_bound(policy->tiers[bounds[i]], bound));
 }
 
 enum ink nd_text_tier_ink(enum nd_tier tier)
 {
-    return tier == ND_TIER_FAULT                                 ? INK_BAD
+    return tier == ND_TIER_FAULT                                  ? INK_BAD
            : tier == ND_TIER_ELEVATED || tier == ND_TIER_CHECKSUM ? INK_WARN
                                                                   : INK_PLAIN;
 }
@@ -175,7 +188,7 @@ static void head_tiers(struct page *page, const struct nd_result *result)
     nd_text_label(page, "report.tiers");
     for (unsigned i = 0; i < ND_TIER_COUNT; i++) {
         const enum nd_tier tier = (enum nd_tier)i;
-        const size_t       n = result->summary[i];
+        const size_t n = result->summary[i];
         if (tier > ND_TIER_FAULT && n == 0)
             continue;
         const enum ink ink = n == 0 ? INK_PLAIN : nd_text_tier_ink(tier);
@@ -189,15 +202,17 @@ static void head_tiers(struct page *page, const struct nd_result *result)
 static void head_outcome(struct page *page, const struct nd_result *result)
 {
     const struct nd_outcome *outcome = &result->outcome;
-    const struct nd_layer   *layer = nd_result_layer(result, outcome->layer);
-    char                     drift[FIGURE_SIZE];
+    const struct nd_layer *layer = nd_result_layer(result, outcome->layer);
+    char drift[FIGURE_SIZE];
 
     if (layer == NULL)
         return;
     nd_text_label(page, "report.result");
-    const char *slot = outcome->slot < layer->slot_count ? layer->slots[outcome->slot].name : "";
+    const char *slot =
+        outcome->slot < layer->slot_count ? layer->slots[outcome->slot].name : "";
     ND_SAY(page, INK_PLAIN, "report.result.drift", VALUE_TEXT("layer", layer->name),
-           VALUE_TEXT("slot", slot), VALUE_TEXT("drift", nd_figure_drift(outcome->drift, drift)));
+           VALUE_TEXT("slot", slot),
+           VALUE_TEXT("drift", nd_figure_drift(outcome->drift, drift)));
     if (!isnan(outcome->top1_agreement)) {
         const double rows = (double)outcome->top1_rows;
         nd_page_flow(page, INK_PLAIN, nd_page_words(page, "report.comma"));
@@ -211,7 +226,7 @@ static void head_outcome(struct page *page, const struct nd_result *result)
 static void head_first_line(struct page *page, const struct nd_result *result, size_t index)
 {
     const struct nd_layer *layer = nd_result_layer(result, index);
-    char                   text[FIGURE_SIZE];
+    char text[FIGURE_SIZE];
 
     if (layer == NULL) {
         nd_page_put(page, INK_PLAIN, nd_page_words(page, "report.none"));
@@ -225,7 +240,8 @@ static void head_first_line(struct page *page, const struct nd_result *result, s
     nd_figure_drift(layer->drift, text);
     const unsigned drift = isnan(layer->drift) ? 0 : nd_page_columns(page, text) + 2;
     const unsigned used = page->column + drift;
-    nd_page_cut(page, INK_PLAIN, layer->name, used + 8 > page->width ? 8 : page->width - used);
+    nd_page_cut(page, INK_PLAIN, layer->name,
+                used + 8 > page->width ? 8 : page->width - used);
     if (drift > 0) {
         nd_page_tab(page, page->column + 2);
         nd_page_put(page, nd_text_tier_ink(layer->tier), text);
@@ -238,17 +254,19 @@ static void head_firsts(struct page *page, const struct nd_result *result)
 {
     static const char *const ids[] = {"report.first.elevated", "report.first.fault",
                                       "report.first.origin"};
-    const size_t             layers[] = {result->first_elevated, result->first_fault,
-                                         result->first_origin};
-    unsigned                 column = 0;
-    struct text              words[3] = {{0}};
+    const size_t layers[] = {result->first_elevated, result->first_fault,
+                             result->first_origin};
+    unsigned column = 0;
+    struct text words[3] = {{0}};
 
     for (size_t i = 0; i < 3; i++) {
-        char                         bound[FIGURE_SIZE];
-        const double                 tier = result->policy.tiers[i == 0 ? 1 : 2];
-        const struct catalogue_value value = VALUE_TEXT("bound", nd_figure_bound(tier, bound));
+        char bound[FIGURE_SIZE];
+        const double tier = result->policy.tiers[i == 0 ? 1 : 2];
+        const struct catalogue_value value =
+            VALUE_TEXT("bound", nd_figure_bound(tier, bound));
         nd_catalogue_fill(nd_page_words(page, ids[i]), &value, 1, &words[i]);
-        const unsigned need = nd_page_columns(page, words[i].len == 0 ? "" : words[i].bytes);
+        const unsigned need =
+            nd_page_columns(page, words[i].len == 0 ? "" : words[i].bytes);
         column = need > column ? need : column;
     }
     for (size_t i = 0; i < 3; i++) {
@@ -266,7 +284,7 @@ static void head_firsts(struct page *page, const struct nd_result *result)
 void nd_text_head(struct report_job *job, const struct nd_result *result)
 {
     static const char *const labels[] = {"report.reference", "report.candidate"};
-    struct page             *page = &job->page;
+    struct page *page = &job->page;
 
     nd_text_dumps(page, labels, result->dump, 2);
     head_scope(page, result);

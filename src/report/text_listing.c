@@ -7,7 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SLOT_INDENT = 4, SLOT_LIMIT = 20, DTYPE_COLUMNS = 10, SHAPE_LIMIT = 22, IGNORED_SHOWN = 5 };
+enum {
+    SLOT_INDENT = 4,
+    SLOT_LIMIT = 20,
+    DTYPE_COLUMNS = 10,
+    SHAPE_LIMIT = 22,
+    IGNORED_SHOWN = 5
+};
 
 /* Where the columns of the slots begin. */
 struct slot_columns {
@@ -17,17 +23,18 @@ struct slot_columns {
 static void listing_plan(struct page *page, const struct nd_listing *listing,
                          struct slot_columns *ret_columns)
 {
-    char     text[FIGURE_SIZE];
+    char text[FIGURE_SIZE];
     unsigned name = 8, shape = 5, dtype = 7;
 
     for (size_t i = 0; i < listing->layer_count; i++) {
         const struct nd_list_layer *layer = &listing->layers[i];
         for (size_t k = 0; k < layer->slot_count; k++) {
             const struct nd_list_slot *slot = &layer->slots[k];
-            const unsigned             own_name = nd_page_columns(page, slot->name);
-            const unsigned             own_shape =
+            const unsigned own_name = nd_page_columns(page, slot->name);
+            const unsigned own_shape =
                 nd_page_columns(page, nd_figure_shape(&slot->shape, text));
-            const unsigned own_dtype = slot->dtype == NULL ? 1 : nd_page_columns(page, slot->dtype);
+            const unsigned own_dtype =
+                slot->dtype == NULL ? 1 : nd_page_columns(page, slot->dtype);
             name = own_name > name ? own_name : name;
             shape = own_shape > shape ? own_shape : shape;
             dtype = own_dtype > dtype ? own_dtype : dtype;
@@ -35,7 +42,8 @@ static void listing_plan(struct page *page, const struct nd_listing *listing,
     }
     ret_columns->dtype = SLOT_INDENT + (name > SLOT_LIMIT ? SLOT_LIMIT : name) + 2;
     ret_columns->shape = ret_columns->dtype + (dtype > 14 ? 14 : dtype) + 2;
-    ret_columns->values = ret_columns->shape + (shape > SHAPE_LIMIT ? SHAPE_LIMIT : shape) + 2;
+    ret_columns->values =
+        ret_columns->shape + (shape > SHAPE_LIMIT ? SHAPE_LIMIT : shape) + 2;
 }
 
 static void listing_statistic(struct page *page, const char *id, double value)
@@ -53,7 +61,7 @@ static void listing_statistic(struct page *page, const char *id, double value)
 static void listing_values(struct page *page, const struct nd_list_slot *slot)
 {
     const struct nd_nonfinite_side *side = &slot->nonfinite;
-    char                            text[FIGURE_SIZE];
+    char text[FIGURE_SIZE];
 
     if (slot->layout != NULL) {
         nd_page_flow(page, INK_PLAIN, slot->layout);
@@ -143,9 +151,9 @@ static void listing_layer(struct page *page, const struct slot_columns *columns,
 void nd_text_listing(struct report_job *job, const struct nd_listing *listing)
 {
     static const char *const label = "report.dump";
-    struct page             *page = &job->page;
-    struct slot_columns      columns;
-    char                     id[64];
+    struct page *page = &job->page;
+    struct slot_columns columns;
+    char id[64];
 
     nd_text_dumps(page, &label, &listing->dump, 1);
     nd_text_label(page, "report.order");
@@ -159,11 +167,13 @@ void nd_text_listing(struct report_job *job, const struct nd_listing *listing)
         return;
     nd_page_blank(page);
     page->indent = 2;
-    ND_SAY(page, INK_PLAIN, "report.ignored", VALUE_NUMBER("count", listing->ignored_count));
+    ND_SAY(page, INK_PLAIN, "report.ignored",
+           VALUE_NUMBER("count", listing->ignored_count));
     nd_page_end(page);
-    const size_t shown = job->options->verbose || listing->ignored_count <= IGNORED_SHOWN + 1
-                             ? listing->ignored_count
-                             : IGNORED_SHOWN;
+    const size_t shown =
+        job->options->verbose || listing->ignored_count <= IGNORED_SHOWN + 1
+            ? listing->ignored_count
+            : IGNORED_SHOWN;
     for (size_t i = 0; i < shown; i++) {
         nd_page_tab(page, 2);
         nd_page_cut(page, INK_PLAIN, listing->ignored[i], page->width - 2);

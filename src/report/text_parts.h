@@ -11,19 +11,19 @@ enum { LABEL_COLUMNS = 11 }; /* "reference" and two spaces: where the head's val
 
 /* A value for a placeholder. */
 #define VALUE_TEXT(key_, text_) ((struct catalogue_value){.key = (key_), .text = (text_)})
-#define VALUE_NUMBER(key_, number_)                                                      \
+#define VALUE_NUMBER(key_, number_)                                                        \
     ((struct catalogue_value){.key = (key_), .number = (double)(number_)})
 
 /* Flows a phrase with values, one or more. */
-#define ND_SAY(page, ink, id, ...)                                                       \
-    nd_page_say(page, ink, id, (const struct catalogue_value[]){__VA_ARGS__},            \
-                sizeof((const struct catalogue_value[]){__VA_ARGS__}) /                  \
+#define ND_SAY(page, ink, id, ...)                                                         \
+    nd_page_say(page, ink, id, (const struct catalogue_value[]){__VA_ARGS__},              \
+                sizeof((const struct catalogue_value[]){__VA_ARGS__}) /                    \
                     sizeof(struct catalogue_value))
 
 /* The same for an item that is not broken. */
-#define ND_SAY_ITEM(page, ink, id, ...)                                                  \
-    nd_page_say_item(page, ink, id, (const struct catalogue_value[]){__VA_ARGS__},       \
-                     sizeof((const struct catalogue_value[]){__VA_ARGS__}) /             \
+#define ND_SAY_ITEM(page, ink, id, ...)                                                    \
+    nd_page_say_item(page, ink, id, (const struct catalogue_value[]){__VA_ARGS__},         \
+                     sizeof((const struct catalogue_value[]){__VA_ARGS__}) /               \
                          sizeof(struct catalogue_value))
 
 /* Begins a line of the head: the label, then the column where values begin. */
@@ -44,8 +44,8 @@ void nd_text_next(struct report_job *job, const struct nd_result *result);
 bool nd_text_phrase(struct page *page, enum ink ink, const struct nd_phrase *phrase);
 
 /* the table of layers */
-void nd_text_table_plan(struct report_job *job, const struct nd_result *result, size_t first,
-                        size_t last, struct layer_table *ret_table);
+void nd_text_table_plan(struct report_job *job, const struct nd_result *result,
+                        size_t first, size_t last, struct layer_table *ret_table);
 void nd_text_table_head(struct page *page, const struct layer_table *table);
 void nd_text_table_row(struct report_job *job, const struct layer_table *table,
                        const struct nd_layer *layer);

@@ -32,16 +32,17 @@ static void sparkline_bar(struct page *page, int height, enum nd_tier tier)
     if (height < 0)
         nd_page_put(page, INK_PLAIN, page->utf8 ? "·" : "?");
     else
-        nd_page_put(page, nd_text_tier_ink(tier), page->utf8 ? blocks[height] : plain[height]);
+        nd_page_put(page, nd_text_tier_ink(tier),
+                    page->utf8 ? blocks[height] : plain[height]);
 }
 
 /* One column: the largest of `group` layers from the given position on. */
 static size_t sparkline_column(struct page *page, const struct nd_result *result, size_t at,
                                size_t group, bool *ret_marked)
 {
-    int          height = -1;
+    int height = -1;
     enum nd_tier tier = ND_TIER_NONE;
-    size_t       taken = 0;
+    size_t taken = 0;
 
     *ret_marked = false;
     for (; at < result->layer_count && taken < group; at++) {
@@ -74,9 +75,9 @@ static void sparkline_scale(struct page *page, size_t group)
 
 void nd_text_sparkline(struct page *page, const struct nd_result *result)
 {
-    size_t         leaves = 0;
-    unsigned       mark = 0;
-    char           number[32];
+    size_t leaves = 0;
+    unsigned mark = 0;
+    char number[32];
     const unsigned wide = page->width - LABEL_COLUMNS;
 
     for (size_t i = 0; i < result->layer_count; i++)
@@ -86,7 +87,7 @@ void nd_text_sparkline(struct page *page, const struct nd_result *result)
     const size_t group = (leaves + wide - 1) / wide;
     nd_text_label(page, "report.drift");
     for (size_t at = 0; at < result->layer_count;) {
-        bool           marked = false;
+        bool marked = false;
         const unsigned column = page->column;
         at = sparkline_column(page, result, at, group, &marked);
         if (marked)
@@ -99,7 +100,8 @@ void nd_text_sparkline(struct page *page, const struct nd_result *result)
     }
     sparkline_scale(page, group);
     if (mark > 0) {
-        snprintf(number, sizeof number, "^ #%zu", result->layers[result->first.layer].index);
+        snprintf(number, sizeof number, "^ #%zu",
+                 result->layers[result->first.layer].index);
         if (mark + nd_page_columns(page, number) > page->width)
             snprintf(number, sizeof number, "^");
         nd_page_tab(page, mark);

@@ -14,13 +14,13 @@ static unsigned larger(unsigned a, unsigned b)
     return a > b ? a : b;
 }
 
-void nd_text_table_plan(struct report_job *job, const struct nd_result *result, size_t first,
-                        size_t last, struct layer_table *ret_table)
+void nd_text_table_plan(struct report_job *job, const struct nd_result *result,
+                        size_t first, size_t last, struct layer_table *ret_table)
 {
     struct page *page = &job->page;
-    char         text[FIGURE_SIZE];
-    unsigned     index = 2, type = 0, tier = 0;
-    unsigned     name = nd_page_columns(page, nd_page_words(page, "column.layer"));
+    char text[FIGURE_SIZE];
+    unsigned index = 2, type = 0, tier = 0;
+    unsigned name = nd_page_columns(page, nd_page_words(page, "column.layer"));
 
     for (size_t i = first; i <= last && i < result->layer_count; i++) {
         const struct nd_layer *layer = &result->layers[i];
@@ -37,11 +37,12 @@ void nd_text_table_plan(struct report_job *job, const struct nd_result *result, 
             tier = larger(tier, nd_page_columns(page, nd_text_tier(page, &result->policy,
                                                                    (enum nd_tier)i, text)));
     /* two spaces between columns, two before the first */
-    const unsigned rest = 2 + index + 2 + 2 + tier + 2 + DRIFT_COLUMNS + 2 + DRIFT_COLUMNS + 2 +
-                          NOTE_COLUMNS;
+    const unsigned rest =
+        2 + index + 2 + 2 + tier + 2 + DRIFT_COLUMNS + 2 + DRIFT_COLUMNS + 2 + NOTE_COLUMNS;
     ret_table->has_type = type > 0 && rest + type + 2 + NAME_LEAST <= page->width;
     const unsigned others = rest + (ret_table->has_type ? type + 2 : 0);
-    const unsigned room = others + NAME_LEAST < page->width ? page->width - others : NAME_LEAST;
+    const unsigned room =
+        others + NAME_LEAST < page->width ? page->width - others : NAME_LEAST;
     ret_table->index = 2 + index;
     ret_table->name = ret_table->index + 2 + (name < room ? name : room);
     ret_table->type = ret_table->has_type ? ret_table->name + 2 + type : ret_table->name;
@@ -71,7 +72,7 @@ void nd_text_table_head(struct page *page, const struct layer_table *table)
 /* Why it fails, where that is not the drift beside it; else its role. */
 static void row_note(struct page *page, const struct nd_layer *layer)
 {
-    char        id[64];
+    char id[64];
     const char *fails = nd_fail_word(layer->fails);
 
     if (fails != NULL && layer->fails != ND_FAIL_DRIFT && layer->role != ND_ROLE_ORIGIN) {
@@ -80,7 +81,9 @@ static void row_note(struct page *page, const struct nd_layer *layer)
         return;
     }
     snprintf(id, sizeof id, "role.%s", nd_role_word(layer->role));
-    nd_page_cut(page, layer->role == ND_ROLE_ORIGIN || layer->role == ND_ROLE_GAP ? INK_BOLD : INK_PLAIN,
+    nd_page_cut(page,
+                layer->role == ND_ROLE_ORIGIN || layer->role == ND_ROLE_GAP ? INK_BOLD
+                                                                            : INK_PLAIN,
                 nd_page_words(page, id), NOTE_COLUMNS);
 }
 
@@ -93,7 +96,8 @@ static void row_slot(struct page *page, const struct nd_slot *slot, unsigned ind
     nd_page_flow(page, INK_PLAIN, slot->name);
     nd_page_flow(page, INK_PLAIN, "  ");
     nd_page_flow(page, INK_PLAIN, slot->dtype[0] == NULL ? "?" : slot->dtype[0]);
-    if (slot->dtype[1] != NULL && slot->dtype[0] != NULL && strcmp(slot->dtype[0], slot->dtype[1]) != 0) {
+    if (slot->dtype[1] != NULL && slot->dtype[0] != NULL &&
+        strcmp(slot->dtype[0], slot->dtype[1]) != 0) {
         nd_page_flow(page, INK_PLAIN, "/");
         nd_page_flow(page, INK_PLAIN, slot->dtype[1]);
     }
@@ -132,8 +136,8 @@ void nd_text_table_row(struct report_job *job, const struct layer_table *table,
                        const struct nd_layer *layer)
 {
     struct page *page = &job->page;
-    char         text[FIGURE_SIZE];
-    const bool   is_first = layer == nd_result_layer(job->result, job->result->first.layer);
+    char text[FIGURE_SIZE];
+    const bool is_first = layer == nd_result_layer(job->result, job->result->first.layer);
 
     if (is_first)
         nd_page_put(page, INK_BOLD, ">");

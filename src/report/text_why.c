@@ -41,7 +41,7 @@ static void why_cause(struct page *page, const struct nd_cause *cause)
         nd_page_flow(page, INK_PLAIN, nd_page_words(page, "report.colon"));
         nd_text_phrase(page, INK_PLAIN, &cause->summary);
     }
-    if (!isnan(cause->explains) && cause->explains > 0.0) {
+    if (cause->status != ND_CAUSE_CONFIRMED && cause->explains > 0.0) {
         nd_page_flow(page, INK_PLAIN, nd_page_words(page, "report.semicolon"));
         ND_SAY(page, INK_PLAIN, "report.why.explains",
                VALUE_TEXT("share", nd_figure_share(cause->explains, share)));
@@ -52,7 +52,7 @@ static void why_cause(struct page *page, const struct nd_cause *cause)
 void nd_text_why(struct report_job *job, const struct nd_result *result)
 {
     struct page *page = &job->page;
-    bool         named = false;
+    bool named = false;
 
     if (nd_result_layer(result, result->first.layer) == NULL && result->cause_count == 0)
         return;
@@ -67,9 +67,9 @@ void nd_text_why(struct report_job *job, const struct nd_result *result)
     }
     if (named)
         return;
-    nd_page_flow(page, INK_PLAIN, nd_page_words(page, result->cause_count == 0
-                                                           ? "report.why.unknown"
-                                                           : "report.why.possible"));
+    nd_page_flow(page, INK_PLAIN,
+                 nd_page_words(page, result->cause_count == 0 ? "report.why.unknown"
+                                                              : "report.why.possible"));
     nd_page_end(page);
     for (size_t i = 0; i < result->cause_count; i++) {
         nd_page_tab(page, WHY_COLUMNS);
@@ -107,7 +107,7 @@ static bool finding_pair(struct page *page, const char *const *pair, const char 
 void nd_text_finding(struct report_job *job, const struct nd_finding *finding)
 {
     struct page *page = &job->page;
-    char         id[64];
+    char id[64];
 
     page->indent = FINDING_TEXT;
     snprintf(id, sizeof id, "check.%s", finding->id);
@@ -118,7 +118,8 @@ void nd_text_finding(struct report_job *job, const struct nd_finding *finding)
     snprintf(id, sizeof id, "check.status.%s", nd_check_status_word(finding->status));
     nd_page_put(page, finding_ink(finding->status), nd_page_words(page, id));
     nd_page_tab(page, FINDING_TEXT);
-    bool said = finding_pair(page, finding->declared, "report.declared", "report.not_declared");
+    bool said =
+        finding_pair(page, finding->declared, "report.declared", "report.not_declared");
     if (finding->recovered[0] != NULL || finding->recovered[1] != NULL) {
         nd_page_flow(page, INK_PLAIN, said ? nd_page_words(page, "report.semicolon") : "");
         finding_pair(page, finding->recovered, "report.recovered", "report.not_recovered");
@@ -158,12 +159,12 @@ static void next_command(struct page *page, const struct nd_step *step)
 static size_t next_advice(struct page *page, const struct nd_result *result)
 {
     const char *said[NEXT_LIMIT];
-    size_t      count = 0;
+    size_t count = 0;
 
     for (size_t i = 0; i < result->checklist_count && count < NEXT_LIMIT; i++) {
         const struct nd_finding *finding = &result->checklist[i];
-        bool                     fresh = finding->advice.id != NULL &&
-                     (finding->status == ND_CHECK_MISMATCH || finding->status == ND_CHECK_SUSPECT);
+        bool fresh = finding->advice.id != NULL && (finding->status == ND_CHECK_MISMATCH ||
+                                                    finding->status == ND_CHECK_SUSPECT);
         for (size_t k = 0; k < count && fresh; k++)
             fresh = strcmp(said[k], finding->advice.id) != 0;
         if (!fresh)
@@ -219,14 +220,15 @@ static void next_step(struct page *page, const struct nd_step *step, bool verbos
 void nd_text_next(struct report_job *job, const struct nd_result *result)
 {
     struct page *page = &job->page;
-    bool         some = false;
+    bool some = false;
 
     for (size_t i = 0; i < result->checklist_count; i++)
         some = some || (result->checklist[i].advice.id != NULL &&
                         result->checklist[i].status != ND_CHECK_UNKNOWN);
     for (size_t i = 0; i < result->step_count; i++)
         some = some || result->steps[i].status != ND_STEP_DONE || job->options->verbose;
-    some = some || (result->cause_count > 0 && result->causes[0].status != ND_CAUSE_POSSIBLE);
+    some =
+        some || (result->cause_count > 0 && result->causes[0].status != ND_CAUSE_POSSIBLE);
     if (!some)
         return;
     nd_page_blank(page);

@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-#define WORD_OF(list, i) ((size_t)(i) < sizeof(list) / sizeof(list)[0] ? (list)[i] : "unknown")
+#define WORD_OF(list, i)                                                                   \
+    ((size_t)(i) < sizeof(list) / sizeof(list)[0] ? (list)[i] : "unknown")
 
 const char *nd_tier_word(enum nd_tier tier)
 {
@@ -24,29 +25,33 @@ const char *nd_evidence_word(enum nd_evidence evidence)
 
 const char *nd_fail_word(enum nd_fail fail)
 {
-    static const char *const words[] = {NULL,      "missing", "unreadable", "shape",     "nonfinite",
-                                        "integer", "dtype",   "drift",      "localised", "checksum"};
+    static const char *const words[] = {NULL,        "missing", "unreadable", "shape",
+                                        "nonfinite", "integer", "dtype",      "drift",
+                                        "localised", "checksum"};
 
     return WORD_OF(words, fail);
 }
 
 const char *nd_role_word(enum nd_role role)
 {
-    static const char *const words[] = {"unknown", "clean", "origin", "inherited", "gap", "container"};
+    static const char *const words[] = {"unknown",   "clean", "origin",
+                                        "inherited", "gap",   "container"};
 
     return WORD_OF(words, role);
 }
 
 const char *nd_order_word(enum nd_order order)
 {
-    static const char *const words[] = {"option", "recorded", "container", "timestamp", "name"};
+    static const char *const words[] = {"option", "recorded", "container", "timestamp",
+                                        "name"};
 
     return WORD_OF(words, order);
 }
 
 const char *nd_match_word(enum nd_match match)
 {
-    static const char *const words[] = {"none", "exact", "normalised", "map", "order", "lone"};
+    static const char *const words[] = {"none", "exact", "normalised",
+                                        "map",  "order", "lone"};
 
     return WORD_OF(words, match);
 }

@@ -15,22 +15,21 @@ struct entry {
     const char *words[LANGUAGE_COUNT];
 };
 
+/* clang-format off */
 static const struct entry entries[] = {
 #define ND_TEXT(id, english, chinese) {#id, {english, chinese}},
 #include "text/phrases.def"
-
 #include "text/options.def"
-
 #include "text/compare.def"
-
 #include "text/checks.def"
 #undef ND_TEXT
 };
+/* clang-format on */
 
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 
 static const struct entry *sorted[ENTRY_COUNT];
-static pthread_once_t      sorted_once = PTHREAD_ONCE_INIT;
+static pthread_once_t sorted_once = PTHREAD_ONCE_INIT;
 
 static int entry_compare(const void *a, const void *b)
 {
@@ -54,7 +53,7 @@ enum language nd_language_of(const char *word)
 
 const char *nd_catalogue_words(const char *id, enum language language)
 {
-    const struct entry  wanted = {.id = id};
+    const struct entry wanted = {.id = id};
     const struct entry *key = &wanted;
 
     pthread_once(&sorted_once, entry_sort);
@@ -99,7 +98,8 @@ static void value_put(const struct catalogue_value *value, struct text *out)
 {
     char buf[32];
 
-    nd_text_puts(out, value->text != NULL ? value->text : nd_number_words(value->number, buf));
+    nd_text_puts(out,
+                 value->text != NULL ? value->text : nd_number_words(value->number, buf));
 }
 
 /* Fills one placeholder whose inside is [at, end); false if it has no value. */
@@ -109,7 +109,8 @@ static bool placeholder_put(const char *at, const char *end,
 {
     const char *bar = memchr(at, '|', (size_t)(end - at));
     const char *key_end = bar == NULL ? end : bar;
-    const struct catalogue_value *value = value_of(values, count, at, (size_t)(key_end - at));
+    const struct catalogue_value *value =
+        value_of(values, count, at, (size_t)(key_end - at));
 
     if (value == NULL)
         return false;
@@ -128,8 +129,8 @@ static bool placeholder_put(const char *at, const char *end,
     return true;
 }
 
-void nd_catalogue_fill(const char *words, const struct catalogue_value *values, size_t count,
-                       struct text *out)
+void nd_catalogue_fill(const char *words, const struct catalogue_value *values,
+                       size_t count, struct text *out)
 {
     while (*words != '\0') {
         const char *open = strchr(words, '{');

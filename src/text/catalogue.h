@@ -27,13 +27,13 @@ const char *nd_catalogue_id(size_t i);
 struct catalogue_value {
     const char *key;
     const char *text;
-    double      number;
+    double number;
 };
 
 /* Appends words to *out with the placeholders filled in; one without a value stays as it
  * stands, so that the mistake is seen. */
-void nd_catalogue_fill(const char *words, const struct catalogue_value *values, size_t count,
-                       struct text *out);
+void nd_catalogue_fill(const char *words, const struct catalogue_value *values,
+                       size_t count, struct text *out);
 
 /*
  * A number as people read it: exact where that is short ("1e-05", "128"), else about four

@@ -14,29 +14,56 @@ struct range {
 };
 
 static const struct range wide[] = {
-    {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},
-    {0x4e00, 0x9fff},   {0xa000, 0xa4cf},   {0xa960, 0xa97f},   {0xac00, 0xd7a3},
-    {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
-    {0x1f300, 0x1f64f}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
+    {0x1100,  0x115f },
+    {0x2e80,  0x303e },
+    {0x3041,  0x33ff },
+    {0x3400,  0x4dbf },
+    {0x4e00,  0x9fff },
+    {0xa000,  0xa4cf },
+    {0xa960,  0xa97f },
+    {0xac00,  0xd7a3 },
+    {0xf900,  0xfaff },
+    {0xfe30,  0xfe6f },
+    {0xff00,  0xff60 },
+    {0xffe0,  0xffe6 },
+    {0x1f300, 0x1f64f},
+    {0x1f900, 0x1f9ff},
+    {0x20000, 0x3fffd},
 };
 static const struct range no_width[] = {
-    {0x0300, 0x036f}, {0x200b, 0x200f}, {0xfe00, 0xfe0f}, {0xfeff, 0xfeff},
+    {0x0300, 0x036f},
+    {0x200b, 0x200f},
+    {0xfe00, 0xfe0f},
+    {0xfeff, 0xfeff},
 };
 
 /* What a terminal without UTF-8 sees instead. */
 static const struct {
     const char *from, *to;
 } ascii[] = {
-    {"…", "..."}, {"≤", "<="}, {"≥", ">="}, {"×", "x"},     {"−", "-"},
-    {"–", "-"},   {"→", "->"}, {"·", "."},  {"±", "+/-"},   {"√", "sqrt"},
-    {"²", "^2"},  {"ε", "eps"}, {"≈", "~"}, {"σ", "sigma"},
+    {"…", "..."  },
+    {"≤", "<="   },
+    {"≥", ">="   },
+    {"×",  "x"    },
+    {"−", "-"    },
+    {"–", "-"    },
+    {"→", "->"   },
+    {"·",  "."    },
+    {"±",  "+/-"  },
+    {"√", "sqrt" },
+    {"²",  "^2"   },
+    {"ε",  "eps"  },
+    {"≈", "~"    },
+    {"σ",  "sigma"},
 };
 
 void nd_page_init(struct page *page, enum language language, unsigned width, bool utf8,
                   bool color)
 {
-    *page = (struct page){
-        .language = language, .width = width < 20 ? 20 : width, .utf8 = utf8, .color = color};
+    *page = (struct page){.language = language,
+                          .width = width < 20 ? 20 : width,
+                          .utf8 = utf8,
+                          .color = color};
 }
 
 void nd_page_done(struct page *page)
@@ -49,8 +76,8 @@ void nd_page_done(struct page *page)
 static size_t char_len(const char *at)
 {
     const unsigned char lead = (unsigned char)*at;
-    const size_t        want = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    size_t              len = 1;
+    const size_t want = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    size_t len = 1;
 
     while (len < want && at[len] != '\0')
         len++;
@@ -69,7 +96,7 @@ static bool range_holds(const struct range *ranges, size_t count, uint32_t code)
 static unsigned char_columns(const char *at, size_t len)
 {
     static const unsigned char lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    uint32_t                   code = (unsigned char)at[0] & lead_bits[len];
+    uint32_t code = (unsigned char)at[0] & lead_bits[len];
 
     for (size_t i = 1; i < len; i++)
         code = code << 6 | ((unsigned char)at[i] & 0x3f);
@@ -96,7 +123,7 @@ static void safe_ascii(struct out *out, const char *text)
 {
     while (*text != '\0') {
         const size_t len = char_len(text);
-        const char  *to = NULL;
+        const char *to = NULL;
         for (size_t i = 0; len > 1 && i < sizeof ascii / sizeof ascii[0] && to == NULL; i++)
             if (strncmp(text, ascii[i].from, strlen(ascii[i].from)) == 0)
                 to = ascii[i].to;
@@ -165,7 +192,7 @@ void nd_page_put(struct page *page, enum ink ink, const char *text)
 static const char *head_end(const char *at, const char *end, unsigned columns)
 {
     while (at < end) {
-        const size_t   len = char_len(at);
+        const size_t len = char_len(at);
         const unsigned take = char_columns(at, len);
         if (take > columns)
             break;
@@ -188,7 +215,7 @@ static const char *tail_start(const char *at, const char *end, unsigned columns)
 static void cut_between(struct page *page, enum ink ink, const char *at, const char *end,
                         unsigned columns)
 {
-    const char    *dots = page->utf8 ? "…" : "...";
+    const char *dots = page->utf8 ? "…" : "...";
     const unsigned dots_columns = page->utf8 ? 1 : 3;
 
     if (columns_between(at, end) <= columns) {
@@ -216,8 +243,8 @@ void nd_page_cut(struct page *page, enum ink ink, const char *text, unsigned col
 
 static bool is_closing(const char *at)
 {
-    static const char *const closing[] = {"，", "。", "；", "：", "、", "）", "》", "”", "？",
-                                          "！", ",",  ".",  ";",  ":",  ")"};
+    static const char *const closing[] = {"，", "。", "；", "：", "、", "）", "》", "”",
+                                          "？", "！", ",",  ".",  ";",  ":",  ")"};
 
     for (size_t i = 0; i < sizeof closing / sizeof closing[0]; i++)
         if (strncmp(at, closing[i], strlen(closing[i])) == 0)
@@ -230,12 +257,12 @@ static bool is_closing(const char *at)
 static const char *unit_end(const char *at)
 {
     const size_t len = char_len(at);
-    const bool   is_wide = char_columns(at, len) == 2;
-    const char  *end = at + len;
+    const bool is_wide = char_columns(at, len) == 2;
+    const char *end = at + len;
 
     while (*end != '\0' && *end != ' ') {
         const size_t next = char_len(end);
-        const bool   next_wide = char_columns(end, next) == 2;
+        const bool next_wide = char_columns(end, next) == 2;
         if (!is_closing(end) && (is_wide || next_wide))
             break;
         end += next;
@@ -261,10 +288,10 @@ static void flow_safe(struct page *page, enum ink ink, const char *at)
             at++;
             continue;
         }
-        const char    *end = unit_end(at);
+        const char *end = unit_end(at);
         const unsigned columns = columns_between(at, end);
         /* The last column is left to punctuation, which clings to the word before it. */
-        const bool     clings = page->pending == 0 && is_closing(at);
+        const bool clings = page->pending == 0 && is_closing(at);
         const unsigned margin = clings ? 0 : MARGIN;
         if (page->column > page->indent && page->column + columns + margin > page->width)
             page_wrap(page);
@@ -301,10 +328,10 @@ void nd_page_say_item(struct page *page, enum ink ink, const char *id,
 
 void nd_page_item(struct page *page, enum ink ink, const char *text)
 {
-    const bool     is_first = page->pending == page->column || page->pending > 0;
+    const bool is_first = page->pending == page->column || page->pending > 0;
     const unsigned gap = is_first ? 0 : ITEM_GAP;
-    const char    *safe = page_safe(page, text);
-    const char    *end = safe + strlen(safe);
+    const char *safe = page_safe(page, text);
+    const char *end = safe + strlen(safe);
     const unsigned columns = columns_between(safe, end);
 
     if (page->column > page->indent && page->column + gap + columns > page->width) {
@@ -319,7 +346,8 @@ void nd_page_item(struct page *page, enum ink ink, const char *text)
 
 void nd_page_tab(struct page *page, unsigned column)
 {
-    const unsigned least = page->column == 0 ? 0 : page->column + (page->pending > 0 ? 0 : 1);
+    const unsigned least =
+        page->column == 0 ? 0 : page->column + (page->pending > 0 ? 0 : 1);
     const unsigned to = column > least ? column : least;
 
     page->pending += to - page->column;
@@ -360,7 +388,7 @@ const char *nd_page_words(const struct page *page, const char *id)
 {
     /* Chinese cannot be shown in ASCII. */
     const enum language language = page->utf8 ? page->language : LANGUAGE_EN;
-    const char         *words = nd_catalogue_words(id, language);
+    const char *words = nd_catalogue_words(id, language);
 
     return words == NULL ? id : words;
 }

@@ -13,17 +13,17 @@
 enum ink { INK_PLAIN, INK_BOLD, INK_GOOD, INK_WARN, INK_BAD, INK_FAINT };
 
 struct page {
-    struct out    out;     /* finished lines and the current one */
-    struct out    scratch; /* a text made safe */
-    struct text   filled;  /* a phrase with its values */
+    struct out out;     /* finished lines and the current one */
+    struct out scratch; /* a text made safe */
+    struct text filled; /* a phrase with its values */
     enum language language;
-    unsigned      width;
-    bool          utf8, color;
-    unsigned      column;  /* where the next character goes */
-    unsigned      indent;  /* where wrapped lines begin */
-    unsigned      pending; /* spaces due before the next character */
-    bool          wrapped; /* nothing on this line yet but its indent */
-    enum ink      ink;     /* switched on at the moment */
+    unsigned width;
+    bool utf8, color;
+    unsigned column;  /* where the next character goes */
+    unsigned indent;  /* where wrapped lines begin */
+    unsigned pending; /* spaces due before the next character */
+    bool wrapped;     /* nothing on this line yet but its indent */
+    enum ink ink;     /* switched on at the moment */
 };
 
 void nd_page_init(struct page *page, enum language language, unsigned width, bool utf8,

@@ -576,6 +576,17 @@ class Gradients(Case):
             model(x * 1).sum().backward()
         self.same(Dump(self.path).value("Lambda", "output.0", "backward"), 2 * x)
 
+    def test_gradient_is_not_followed_past_an_input(self):
+        """y comes from x outside of the module, so what y sends to x is no work of the module's."""
+        both, last = Lambda(lambda x, y: x + y), Lambda(lambda x, y: y)
+        for module, expected in ((both, {"output.0": [1, 1], "output.1": [1, 1]}), (last, {})):
+            x = torch.ones(2, requires_grad=True) * 1
+            with record(module, self.path, backward=True):
+                module(x, 5 * x).sum().backward()
+            slots = Dump(self.path).layer("Lambda", "backward")["slots"]
+            self.assertEqual({slot: Dump(self.path).value("Lambda", slot, "backward").tolist()
+                              for slot in slots if slot.startswith("output")}, expected)
+
     def test_parts_of_one_tensor_keep_their_own_gradients(self):
         model = nn.Sequential(Lambda(lambda x: (x * 1).chunk(2, 1)), Lambda(lambda pair: 3 * pair[1] + 2 * pair[0]))
         with record(model, self.path, backward=True):
@@ -734,6 +745,22 @@ class Files(Case):
             model(-torch.ones(2))
             self.assertEqual(r.calls, [])
         self.assertEqual(Dump(self.path).names(), [("0.0", 0), ("1", 0)])
+
+    def test_a_model_that_catches_its_own_exceptions(self):
+        def fail(x):
+            raise ValueError
+
+        class Try(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = Lambda(fail), nn.ReLU()
+
+            def forward(self, x):
+                with contextlib.suppress(ValueError):
+                    return self.first(x)
+                return self.second(x)
+        dump = self.dump(nn.Sequential(Try()), torch.ones(2), containers=True)
+        self.assertEqual([n for n, _ in dump.names()], ["0.second", "0", "Sequential"])
 
     def test_a_path_that_cannot_be_written_fails_before_the_model_runs(self):
         model = nn.Linear(2, 2)

@@ -118,10 +118,10 @@ static const struct sound from_python[] = {
            "\x00\x00\x00\x00G@\x00\x00\x00\x00\x00\x00\x00\x86q\x01Rq\x02"
            "."),
      "__builtin__.complex(1, 2)"},
-    {"an object with a state",
+    {"an object by its arguments",
      BYTES("\x80\x02" "cfractions\x0a" "Fraction\x0aq\x00K\x01K\x02\x86q\x01"
            "Rq\x02."),
-     "fractions.Fraction('1/2')"},
+     "fractions.Fraction(1, 2)"},
     {"a tuple of four",
      BYTES("\x80\x02(K\x01K\x02K\x03K\x04tq\x00."),
      "(1, 2, 3, 4)"},

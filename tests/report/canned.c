@@ -37,8 +37,8 @@ static const struct nd_param eps_params[] = {
     {.key = "reference", .number = 1e-5},
     {.key = "candidate", .number = 1.0002e-4},
 };
-static const char *const        rerun[] = {"normdiff", "--rerun-reference", "gpu2.dump",
-                                           "gpu.dump", "npu/"};
+static const char *const rerun[] = {"normdiff", "--rerun-reference", "gpu2.dump", "gpu.dump",
+                                    "npu/"};
 static const struct nd_finding checklist[] = {
     {.id = "dtype", .status = ND_CHECK_OK, .declared = {"float32", "float32"}},
     {.id = "eps",
@@ -48,10 +48,12 @@ static const struct nd_finding checklist[] = {
      .evidence = {.id = "the evidence"},
      .advice = {.id = "set epsilon=1e-5 on the NPU operator"}},
     {.id = "layout", .status = ND_CHECK_OK, .declared = {"NCHW", "NC1HWC0"}},
-    {.id = "statistics", .status = ND_CHECK_UNKNOWN, .advice = {.id = "dump the running statistics"}},
+    {.id = "statistics",
+     .status = ND_CHECK_UNKNOWN,
+     .advice = {.id = "dump the running statistics"}},
 };
 static const struct nd_cause causes[] = {
-    {.id = "eps",
+    {.id = "wrong_eps",
      .status = ND_CAUSE_CONFIRMED,
      .side = ND_SIDE_CANDIDATE,
      .explains = 0.99997,
@@ -76,47 +78,63 @@ static enum nd_tier tier_of(double drift)
                            : ND_TIER_FAULT;
 }
 
+static const char *const parts[] = {"input_layernorm", "self_attn.q_proj",
+                                    "self_attn.o_proj", "post_attention_layernorm", "mlp"};
+static const char *const types[] = {"LayerNorm", "Linear", "Linear", "LayerNorm", "MLP"};
+
+static struct nd_slot slot_with(double drift)
+{
+    return (struct nd_slot){
+        .name = "output.0",
+        .tier = tier_of(drift),
+        .drift = drift,
+        .dtype = {"float32", "float32"},
+        .shape = {3, {4, 128, 768}},
+        .shape_of = {{3, {4, 128, 768}}, {3, {4, 128, 768}}},
+        .n = 4 * 128 * 768,
+        .differ = drift == 0 ? 0 : 393000,
+        .bit_equal = drift == 0,
+        .hidden_up_to = (double)NAN,
+        .metrics = plain_metrics,
+        .metric_count = COUNT(plain_metrics),
+        .judged = true,
+    };
+}
+
+static struct nd_layer layer_with(size_t i, double drift)
+{
+    return (struct nd_layer){
+        .index = i,
+        .step = -1,
+        .rank = -1,
+        .name = names[i],
+        .candidate_name = names[i],
+        .type = types[(i + 3) % 5],
+        .direction = "forward",
+        .matched_by = ND_MATCH_EXACT,
+        .tier = tier_of(drift),
+        .drift = drift,
+        .fails = drift >= 0.1 ? ND_FAIL_DRIFT : ND_FAIL_NONE,
+        .bound = 0.1,
+        .expected = i < ORIGIN ? ND_YES : ND_UNKNOWN,
+        .role = i < ORIGIN    ? ND_ROLE_CLEAN
+                : i == ORIGIN ? ND_ROLE_ORIGIN
+                              : ND_ROLE_INHERITED,
+        .slots = &slots[i],
+        .slot_count = 1,
+        .worst_slot = 0,
+    };
+}
+
 static void layers_fill(void)
 {
-    static const char *const parts[] = {"input_layernorm", "self_attn.q_proj", "self_attn.o_proj",
-                                        "post_attention_layernorm", "mlp"};
-    static const char *const types[] = {"LayerNorm", "Linear", "Linear", "LayerNorm", "MLP"};
-
     for (size_t i = 0; i < LAYER_COUNT; i++) {
-        const double drift = i < 2 ? 0 : i < ORIGIN ? 1e-7 * (double)i : 0.41 / (double)(i - ORIGIN + 1);
+        const double drift = i < 2        ? 0
+                             : i < ORIGIN ? 1e-7 * (double)i
+                                          : 0.41 / (double)(i - ORIGIN + 1);
         snprintf(names[i], sizeof names[i], "layers.%zu.%s", (i + 3) / 5, parts[(i + 3) % 5]);
-        slots[i] = (struct nd_slot){.name = "output.0",
-                                    .tier = tier_of(drift),
-                                    .drift = drift,
-                                    .dtype = {"float32", "float32"},
-                                    .shape = {3, {4, 128, 768}},
-                                    .shape_of = {{3, {4, 128, 768}}, {3, {4, 128, 768}}},
-                                    .n = 4 * 128 * 768,
-                                    .differ = i < 2 ? 0 : 393000,
-                                    .bit_equal = i < 2,
-                                    .hidden_up_to = (double)NAN,
-                                    .metrics = plain_metrics,
-                                    .metric_count = COUNT(plain_metrics),
-                                    .judged = true};
-        layers[i] = (struct nd_layer){.index = i,
-                                      .step = -1,
-                                      .rank = -1,
-                                      .name = names[i],
-                                      .candidate_name = names[i],
-                                      .type = types[(i + 3) % 5],
-                                      .direction = "forward",
-                                      .matched_by = ND_MATCH_EXACT,
-                                      .tier = tier_of(drift),
-                                      .drift = drift,
-                                      .fails = drift >= 0.1 ? ND_FAIL_DRIFT : ND_FAIL_NONE,
-                                      .bound = 0.1,
-                                      .expected = i < ORIGIN ? ND_YES : ND_UNKNOWN,
-                                      .role = i < ORIGIN    ? ND_ROLE_CLEAN
-                                              : i == ORIGIN ? ND_ROLE_ORIGIN
-                                                            : ND_ROLE_INHERITED,
-                                      .slots = &slots[i],
-                                      .slot_count = 1,
-                                      .worst_slot = 0};
+        slots[i] = slot_with(drift);
+        layers[i] = layer_with(i, drift);
     }
     slots[ORIGIN].metrics = origin_metrics;
     slots[ORIGIN].metric_count = COUNT(origin_metrics);
@@ -269,7 +287,12 @@ const struct nd_listing *nd_canned_listing(void)
          .mean = 0.001,
          .norm = 123.456,
          .n = 3724},
-        {.name = "output.0", .broken = "bad CRC", .max = (double)NAN, .min = (double)NAN, .mean = (double)NAN, .norm = (double)NAN},
+        {.name = "output.0",
+         .broken = "bad CRC",
+         .max = (double)NAN,
+         .min = (double)NAN,
+         .mean = (double)NAN,
+         .norm = (double)NAN},
     };
     static const struct nd_list_layer list_layers[] = {
         {.name = "conv1",

@@ -6,9 +6,10 @@
 
 #include "normdiff/result.h"
 
-const struct nd_result  *nd_canned_drift(void); /* eps differs in layers.3.input_layernorm */
-const struct nd_result  *nd_canned_clean(void);
-const struct nd_result  *nd_canned_incomplete(void); /* a layer is missing, names are hostile */
+const struct nd_result *nd_canned_drift(void); /* eps differs in layers.3.input_layernorm */
+const struct nd_result *nd_canned_clean(void);
+const struct nd_result *
+nd_canned_incomplete(void); /* a layer is missing, names are hostile */
 const struct nd_listing *nd_canned_listing(void);
 
 #endif

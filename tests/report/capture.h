@@ -11,7 +11,7 @@
 static char *capture_end(FILE *stream)
 {
     const long size = ftell(stream);
-    char      *text = calloc((size_t)size + 1, 1);
+    char *text = calloc((size_t)size + 1, 1);
 
     assert_non_null(text);
     rewind(stream);

@@ -25,7 +25,8 @@ static bool key_stands_in(const char *open, const char *words)
 
 static void assert_keys_within(const char *id, const char *words, const char *other)
 {
-    for (const char *open = strchr(words, '{'); open != NULL; open = strchr(open + 1, '{')) {
+    for (const char *open = strchr(words, '{'); open != NULL;
+         open = strchr(open + 1, '{')) {
         if (strchr(open, '}') == NULL)
             fail_msg("%s: a placeholder without its end", id);
         if (!key_stands_in(open, other))
@@ -61,12 +62,13 @@ static void every_id_stands_once(void **state)
 
 static void english_is_ascii_but_for_the_signs_that_a_page_can_replace(void **state)
 {
-    static const char *const signs[] = {"…", "≤", "≥", "×", "−", "–", "→", "·", "±",
-                                        "√", "²", "ε", "≈", "σ"};
+    static const char *const signs[] = {"…", "≤", "≥", "×", "−", "–", "→",
+                                        "·", "±", "√", "²", "ε", "≈", "σ"};
 
     (void)state;
     for (size_t i = 0; nd_catalogue_id(i) != NULL; i++)
-        for (const char *at = nd_catalogue_words(nd_catalogue_id(i), LANGUAGE_EN); *at != '\0';) {
+        for (const char *at = nd_catalogue_words(nd_catalogue_id(i), LANGUAGE_EN);
+             *at != '\0';) {
             size_t len = (unsigned char)*at < 0x80 ? 1 : 0;
             for (size_t k = 0; k < sizeof signs / sizeof signs[0] && len == 0; k++)
                 len = strncmp(at, signs[k], strlen(signs[k])) == 0 ? strlen(signs[k]) : 0;
@@ -78,24 +80,32 @@ static void english_is_ascii_but_for_the_signs_that_a_page_can_replace(void **st
 
 static void phrases_are_filled_and_choose_singular_and_plural(void **state)
 {
-    struct nd_param  params[] = {{.key = "count", .number = 1}, {.key = "bound", .text = "1e-1"}};
+    struct nd_param params[] = {
+        {.key = "count", .number = 1   },
+        {.key = "bound", .text = "1e-1"}
+    };
     struct nd_phrase phrase = {"reason.drift", params, 2};
-    char             text[200];
+    char text[200];
 
     (void)state;
-    assert_string_equal(nd_phrase_text(&phrase, NULL, text, sizeof text), "1 layer reaches 1e-1");
+    assert_string_equal(nd_phrase_text(&phrase, NULL, text, sizeof text),
+                        "1 layer reaches 1e-1");
     params[0].number = 15;
-    assert_string_equal(nd_phrase_text(&phrase, "en", text, sizeof text), "15 layers reach 1e-1");
-    assert_string_equal(nd_phrase_text(&phrase, "zh_CN", text, sizeof text), "15 层达到 1e-1");
+    assert_string_equal(nd_phrase_text(&phrase, "en", text, sizeof text),
+                        "15 layers reach 1e-1");
+    assert_string_equal(nd_phrase_text(&phrase, "zh_CN", text, sizeof text),
+                        "15 层达到 1e-1");
 }
 
 static void a_phrase_that_is_unknown_or_too_long_still_gives_text(void **state)
 {
-    const struct nd_param  params[] = {{.key = "name", .text = "a\x1b[2Jb"}};
+    const struct nd_param params[] = {
+        {.key = "name", .text = "a\x1b[2Jb"}
+    };
     const struct nd_phrase unknown = {"no such id: {name} {other}", params, 1};
     const struct nd_phrase chinese = {"report.partial", NULL, 0};
     const struct nd_phrase none = {0};
-    char                   text[200], small[8];
+    char text[200], small[8];
 
     (void)state;
     assert_string_equal(nd_phrase_text(&unknown, NULL, text, sizeof text),
@@ -108,12 +118,21 @@ static void a_phrase_that_is_unknown_or_too_long_still_gives_text(void **state)
 static void numbers_are_exact_where_short_and_rounded_where_long(void **state)
 {
     static const struct {
-        double      value;
+        double value;
         const char *words;
-    } rows[] = {{1e-5, "1e-05"},      {1.00023e-4, "1.0002e-04"}, {0.03125, "0.03125"},
-                {128, "128"},         {1234567, "1234567"},       {0.0312345, "0.03123"},
-                {2.718281, "2.718"},  {31415.9265, "31416"},      {-0.5, "-0.5"},
-                {0.0, "0"},           {1.23456e12, "1234560000000"}};
+    } rows[] = {
+        {1e-5,       "1e-05"        },
+        {1.00023e-4, "1.0002e-04"   },
+        {0.03125,    "0.03125"      },
+        {128,        "128"          },
+        {1234567,    "1234567"      },
+        {0.0312345,  "0.03123"      },
+        {2.718281,   "2.718"        },
+        {31415.9265, "31416"        },
+        {-0.5,       "-0.5"         },
+        {0.0,        "0"            },
+        {1.23456e12, "1234560000000"}
+    };
     char buf[32];
 
     (void)state;

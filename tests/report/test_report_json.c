@@ -75,7 +75,8 @@ static void assert_keys(const cJSON *document, const char *path, const char *exp
 {
     char keys[512] = "";
 
-    for (const cJSON *child = node(document, path)->child; child != NULL; child = child->next) {
+    for (const cJSON *child = node(document, path)->child; child != NULL;
+         child = child->next) {
         strcat(keys, keys[0] == '\0' ? "" : " ");
         strcat(keys, child->string);
     }
@@ -88,31 +89,37 @@ static void keys_stand_in_the_order_of_the_contract(void **state)
     cJSON *document = document_of(nd_canned_drift());
 
     (void)state;
-    assert_keys(document, "",
-                "schema tool reference candidate policy coverage summary verdict reason exit_code "
-                "result first first_divergence checklist causes steps layers");
+    assert_keys(
+        document, "",
+        "schema tool reference candidate policy coverage summary verdict reason exit_code "
+        "result first first_divergence checklist causes steps layers");
     assert_keys(document, "reference", "path format device layers tensors bytes order");
     assert_keys(document, "policy", "tiers metric fail_on nan rel_floor");
-    assert_keys(document, "coverage",
-                "pairs tensors_compared bytes_compared bytes_total reference_only candidate_only "
-                "covered_by excluded skipped");
+    assert_keys(
+        document, "coverage",
+        "pairs tensors_compared bytes_compared bytes_total reference_only candidate_only "
+        "covered_by excluded skipped");
     assert_keys(document, "summary",
                 "exact noise reduction elevated fault unresolved checksum");
     assert_keys(document, "result", "layer slot drift top1_agreement");
     assert_keys(document, "first", "elevated fault origin");
     assert_keys(document, "first.fault", "layer index step rank tier drift");
-    assert_keys(document, "first_divergence",
-                "layer index step rank type slot tier drift role input_drift metrics worst");
+    assert_keys(
+        document, "first_divergence",
+        "layer index step rank type slot tier drift role input_drift metrics worst");
     assert_keys(document, "checklist.0", "id status declared recovered evidence advice");
     assert_keys(document, "causes.0", "id status side explains parameters summary search");
     assert_keys(document, "steps.0", "id status evidence argv");
-    assert_keys(document, "layers.0",
-                "index step rank name candidate_name matched_by type tier drift fails bound "
-                "expected role slots");
-    assert_keys(document, "layers.0.slots.0",
-                "slot evidence tier drift dtype shape layout n differ bit_equal hidden_up_to notes "
-                "metrics nonfinite");
-    assert_keys(document, "layers.0.slots.0.nonfinite", "mismatches masked reference candidate");
+    assert_keys(
+        document, "layers.0",
+        "index step rank name candidate_name matched_by type tier drift fails bound "
+        "expected role slots");
+    assert_keys(
+        document, "layers.0.slots.0",
+        "slot evidence tier drift dtype shape layout n differ bit_equal hidden_up_to notes "
+        "metrics nonfinite");
+    assert_keys(document, "layers.0.slots.0.nonfinite",
+                "mismatches masked reference candidate");
     cJSON_Delete(document);
 }
 
@@ -228,7 +235,7 @@ static void an_error_document_has_null_for_what_does_not_apply(void **state)
                                    .at = "byte 128",
                                    .found = "4096 \"bytes\"",
                                    .expected = "310"};
-    FILE                 *stream = capture_begin();
+    FILE *stream = capture_begin();
 
     (void)state;
     assert_int_equal(nd_report_error(&error, "json", stream), ND_OK);
@@ -243,7 +250,7 @@ static void an_error_document_has_null_for_what_does_not_apply(void **state)
 static void the_text_report_has_no_error_document(void **state)
 {
     const struct nd_error error = {.status = ND_ERR_IO, .found = "trouble"};
-    FILE                 *stream = capture_begin();
+    FILE *stream = capture_begin();
 
     (void)state;
     assert_int_equal(nd_report_error(&error, "text", stream), ND_OK);
@@ -257,8 +264,9 @@ static void a_listing_holds_statistics_and_what_is_broken(void **state)
     FILE *stream = capture_begin();
 
     (void)state;
-    assert_int_equal(nd_report_listing(nd_canned_listing(), "json", NULL, stream, NULL), ND_OK);
-    char  *text = capture_end(stream);
+    assert_int_equal(nd_report_listing(nd_canned_listing(), "json", NULL, stream, NULL),
+                     ND_OK);
+    char *text = capture_end(stream);
     cJSON *document = cJSON_Parse(text);
     assert_non_null(document);
     assert_text(document, "schema", "normdiff/list/1");

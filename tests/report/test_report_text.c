@@ -14,7 +14,8 @@
 #include "report/canned.h"
 #include "report/capture.h"
 
-static char *report_of(const struct nd_result *result, const struct nd_report_options *options)
+static char *report_of(const struct nd_result *result,
+                       const struct nd_report_options *options)
 {
     FILE *stream = capture_begin();
 
@@ -110,7 +111,7 @@ static void an_incomplete_pair_looks_like_its_golden_page(void **state)
 static void a_listing_looks_like_its_golden_page(void **state)
 {
     const struct nd_report_options options = {.utf8 = true};
-    FILE                          *stream = capture_begin();
+    FILE *stream = capture_begin();
 
     (void)state;
     assert_int_equal(nd_report_listing(nd_canned_listing(), "text", &options, stream, NULL),
@@ -118,7 +119,8 @@ static void a_listing_looks_like_its_golden_page(void **state)
     assert_golden("listing_80", capture_end(stream));
 }
 
-/* Columns of a line of this suite's texts: every character of theirs beyond U+2E80 is wide. */
+/* Columns of a line of this suite's texts: every character of theirs beyond U+2E80 is wide.
+ */
 static unsigned columns_of(const char *line, size_t len)
 {
     unsigned columns = 0;
@@ -158,7 +160,8 @@ static void no_line_is_longer_than_the_width_nor_ends_in_a_blank(void **state)
         for (unsigned i = 0; i < 3 * 8; i++) {
             const struct nd_report_options options = {.width = width,
                                                       .utf8 = (i / 3) % 2 == 0,
-                                                      .lang = (i / 6) % 2 == 0 ? "en" : "zh",
+                                                      .lang =
+                                                          (i / 6) % 2 == 0 ? "en" : "zh",
                                                       .all = (i / 12) % 2 == 0};
             (void)nd_canned_drift();
             char *text = report_of(results[i % 3], &options);
@@ -171,9 +174,9 @@ static void colour_only_adds_escape_sequences(void **state)
 {
     const struct nd_report_options plain = {.utf8 = true};
     const struct nd_report_options color = {.utf8 = true, .color = true};
-    char                          *expected = report_of(nd_canned_drift(), &plain);
-    char                          *text = report_of(nd_canned_drift(), &color);
-    char                          *to = text;
+    char *expected = report_of(nd_canned_drift(), &plain);
+    char *text = report_of(nd_canned_drift(), &color);
+    char *to = text;
 
     (void)state;
     assert_non_null(strstr(text, "\x1b[1m"));
@@ -194,7 +197,7 @@ static void colour_only_adds_escape_sequences(void **state)
 static void without_utf8_every_byte_is_ascii(void **state)
 {
     const struct nd_report_options options = {.lang = "zh", .all = true, .verbose = true};
-    char                          *text = report_of(nd_canned_drift(), &options);
+    char *text = report_of(nd_canned_drift(), &options);
 
     (void)state;
     for (const char *at = text; *at != '\0'; at++)
@@ -205,7 +208,7 @@ static void without_utf8_every_byte_is_ascii(void **state)
 static void a_terminal_escape_in_a_name_is_shown_and_not_sent(void **state)
 {
     const struct nd_report_options options = {.utf8 = true, .all = true, .width = 120};
-    char                          *text = report_of(nd_canned_incomplete(), &options);
+    char *text = report_of(nd_canned_incomplete(), &options);
 
     (void)state;
     assert_null(strchr(text, '\x1b'));
@@ -239,7 +242,8 @@ static void an_unknown_format_is_refused_with_the_names_there_are(void **state)
     struct nd_error err;
 
     (void)state;
-    assert_int_equal(nd_report_write(nd_canned_clean(), "xml", NULL, stdout, &err), ND_ERR_USAGE);
+    assert_int_equal(nd_report_write(nd_canned_clean(), "xml", NULL, stdout, &err),
+                     ND_ERR_USAGE);
     assert_non_null(strstr(err.found, "xml"));
     assert_non_null(strstr(err.expected, "text, json"));
 }

@@ -38,9 +38,10 @@ static int write_error(void)
                                    .file = "model.npy",
                                    .at = "byte 128",
                                    .found = "a header of 4096 bytes"};
-    FILE                 *file = open_file("error.json");
+    FILE *file = open_file("error.json");
 
-    return file == NULL || nd_report_error(&error, "json", file) != ND_OK || fclose(file) != 0;
+    return file == NULL || nd_report_error(&error, "json", file) != ND_OK ||
+           fclose(file) != 0;
 }
 
 int main(void)

@@ -1,0 +1,256 @@
+/*
+ * Do both sides use one eps?  Declared: the attribute under its names.  Recovered: the value
+ * under which the formula comes closest to each side's own output, from its own input.
+ */
+#include "checks/subject.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "checks/affine_fit.h"
+#include "checks/eps_fit.h"
+
+struct eps_evidence {
+    bool           has[2];
+    struct eps_fit fit[2];
+    double         declared[2]; /* NAN: not declared */
+};
+
+/* Values that frameworks use.  An estimate that is too wide to tell neighbours apart by
+ * itself is one of them if it lies within three standard errors. */
+static const double eps_common[] = {1e-12, 1e-9, 1e-8, 1e-7, 0x1p-23, 1e-6, 1e-5, 1e-4,
+                                    0x1p-10, 1e-3, 0x1p-7, 1e-2, 1e-1};
+
+static double eps_snapped(const struct eps_fit *fit)
+{
+    if (fit->sigma < 0.003 * fit->eps)
+        return fit->eps;
+    for (size_t i = 0; i < sizeof eps_common / sizeof *eps_common; i++)
+        if (fabs(fit->eps - eps_common[i]) <= 3 * fit->sigma)
+            return eps_common[i];
+    return fit->eps;
+}
+
+/* --- without weights ------------------------------------------------------------------- */
+
+/* Residual of the reference under an eps, its weights fitted anew. */
+static double eps_profile(struct formula *formula, double eps)
+{
+    struct norm_study *study = &formula->study;
+    struct residual    residual;
+
+    study->model[0].eps = study->model[1].eps = eps;
+    if (!nd_affine_fit(&formula->sample, 0, &study->model[0], study->fitted_weight,
+                       study->fitted_bias)
+        || !nd_norm_residual(&formula->sample, 0, &study->model[0], &residual))
+        return HUGE_VAL;
+    return residual.rel;
+}
+
+enum { PROFILE_LIMIT = 1 << 17, PROFILE_GRID = 45, PROFILE_GOLDEN = 30 };
+
+/* The reference's eps where its weights are unknown too: a search with a fit at each point.
+ * Leaves the model at the value that was chosen. */
+static void eps_of_reference(struct formula *formula, struct eps_fit *ret)
+{
+    const double step = 12.0 / (PROFILE_GRID - 1), golden = (sqrt(5) - 1) / 2;
+    const double rows = (double)formula->sample.count;
+    double       best = HUGE_VAL, low = -13, high = -1;
+
+    for (int i = 0; i < PROFILE_GRID; i++) {
+        const double residual = eps_profile(formula, pow(10, -13 + i * step));
+        if (residual >= best)
+            continue;
+        best = residual;
+        low = -13 + (i > 0 ? i - 1 : 0) * step;
+        high = -13 + (i < PROFILE_GRID - 1 ? i + 1 : i) * step;
+    }
+    for (int i = 0; i < PROFILE_GOLDEN; i++) {
+        const double c = high - golden * (high - low), d = low + golden * (high - low);
+        if (eps_profile(formula, pow(10, c)) < eps_profile(formula, pow(10, d)))
+            high = d;
+        else
+            low = c;
+    }
+    const double eps = pow(10, (low + high) / 2), h = 0.05;
+    const double at = eps_profile(formula, eps), up = eps_profile(formula, eps * (1 + h));
+    const double down = eps_profile(formula, eps * (1 - h));
+    const double bend = (up * up - 2 * at * at + down * down) / (eps * h * eps * h);
+    *ret = (struct eps_fit){.eps = eps, .residual = at, .rows = formula->sample.count};
+    ret->sigma = bend > 0 ? sqrt(2 * at * at / (rows * bend)) : HUGE_VAL;
+    ret->upper = eps + 3 * ret->sigma;
+    ret->identifiable = ret->sigma < 0.1 * eps;
+    for (size_t i = 0; i < sizeof eps_common / sizeof *eps_common; i++)
+        if (fabs(eps_common[i] - eps) < 3 * ret->sigma + 0.01 * eps
+            && eps_profile(formula, eps_common[i]) <= 1.02 * at) {
+            ret->eps = eps_common[i];
+            break;
+        }
+    (void)eps_profile(formula, ret->eps);
+}
+
+/* --- recovery --------------------------------------------------------------------------- */
+
+static void eps_recover(struct subject *subject, struct eps_evidence *evidence)
+{
+    struct formula    *formula = &subject->formula;
+    struct norm_study *study = &formula->study;
+    const double       before = study->model[0].eps;
+
+    if (!subject->has_formula || study->mode == NORM_MODE_AFFINE)
+        return;
+    if (!study->weights_known) {
+        if (nd_sample_elements(&formula->sample) > PROFILE_LIMIT)
+            return;
+        eps_of_reference(formula, &evidence->fit[0]);
+        evidence->has[0] = true;
+        if (!evidence->fit[0].identifiable)
+            (void)eps_profile(formula, before);
+    }
+    for (int side = 0; side < 2; side++)
+        if (!evidence->has[side])
+            evidence->has[side] = nd_eps_fit(&formula->sample, side, &study->model[side],
+                                             subject->own->roundoff, &evidence->fit[side]);
+    /* A fit that is far from its output says nothing about eps. */
+    for (int side = 0; side < 2; side++)
+        if (evidence->fit[side].residual > 0.3)
+            evidence->has[side] = false;
+}
+
+/* The interval of three standard errors; eps is never negative. */
+static void eps_interval(const struct eps_fit *fit, double *ret_low, double *ret_high)
+{
+    *ret_low = fmax(fit->eps - 3 * fit->sigma, 0);
+    *ret_high = fit->upper;
+}
+
+/* The two sides' values cannot be one. */
+static bool eps_differ(const struct eps_evidence *evidence)
+{
+    double low[2], high[2];
+
+    if (!evidence->has[0] || !evidence->has[1])
+        return false;
+    for (int side = 0; side < 2; side++)
+        eps_interval(&evidence->fit[side], &low[side], &high[side]);
+    const double one = fmax(evidence->fit[0].eps, evidence->fit[1].eps);
+    return (low[0] > high[1] || low[1] > high[0])
+           && fabs(evidence->fit[0].eps - evidence->fit[1].eps) > 0.01 * one;
+}
+
+/* --- the cause ------------------------------------------------------------------------ */
+
+static void eps_propose(struct subject *subject, const struct eps_evidence *evidence,
+                        bool is_declared)
+{
+    const int             side = subject->side;
+    const struct eps_fit *fit = &evidence->fit[side];
+    double                value[2];
+
+    for (int k = 0; k < 2; k++)
+        value[k] = evidence->has[k] && evidence->fit[k].identifiable ? eps_snapped(&evidence->fit[k])
+                   : !isnan(evidence->declared[k])                   ? evidence->declared[k]
+                   : evidence->has[k]                                ? evidence->fit[k].eps
+                                                                     : (double)NAN;
+    const struct hypothesis h = {
+        .id = "eps", .residual = evidence->has[side] ? fit->residual : (double)NAN,
+        .penalty = 0.03, .is_declared = is_declared, .side = nd_subject_side(subject),
+        .param_count = 4,
+        .params = (const struct nd_param[]){
+            ND_NUMBER("reference", value[0]), ND_NUMBER("candidate", value[1]),
+            ND_NUMBER("uncertainty", evidence->has[side] ? 3 * fit->sigma : (double)NAN),
+            ND_NUMBER("upper", evidence->has[side] ? fit->upper : (double)NAN)},
+        .summary = nd_phrase_plain(NULL)};
+    struct hypothesis said = h;
+    const char *id = !evidence->has[side]        ? "summary.eps.declared"
+                     : fit->identifiable         ? "summary.eps"
+                     : side == 1                 ? "summary.eps.bound"
+                                                 : "summary.eps.bound.reference";
+    said.summary = ND_PHRASE(subject->arena, id, h.params[0], h.params[1], h.params[2],
+                             h.params[3], ND_NUMBER("residual", h.residual),
+                             ND_NUMBER("floor", subject->floor),
+                             ND_NUMBER("is_candidate", side));
+    nd_propose(subject, &said);
+}
+
+/* --- the line --------------------------------------------------------------------------- */
+
+static const char *eps_text(const struct subject *subject, const struct eps_evidence *evidence,
+                            int side)
+{
+    const struct eps_fit *fit = &evidence->fit[side];
+
+    if (!evidence->has[side])
+        return NULL;
+    if (fit->identifiable)
+        return nd_say_number(subject, eps_snapped(fit));
+    if (!(fit->upper < 1))
+        return NULL;
+    return nd_arena_format(subject->arena, "<= %.1e", fit->upper);
+}
+
+static void eps_say(const struct subject *subject, const struct eps_evidence *evidence,
+                    struct nd_finding *finding)
+{
+    const struct eps_fit *fit = &evidence->fit[1];
+    const double          bound = fmax(evidence->fit[0].sigma, fit->sigma) * 3;
+
+    if (!subject->has_formula)
+        finding->evidence = nd_phrase_plain("finding.eps.no_input");
+    else if (!evidence->has[0] || !evidence->has[1])
+        finding->evidence = nd_phrase_plain("finding.eps.no_formula");
+    else if (evidence->fit[0].identifiable && fit->identifiable)
+        finding->evidence = ND_PHRASE(subject->arena, "finding.eps.recovered",
+                                      ND_NUMBER("reference", eps_snapped(&evidence->fit[0])),
+                                      ND_NUMBER("candidate", eps_snapped(fit)),
+                                      ND_NUMBER("uncertainty", bound));
+    else
+        finding->evidence = ND_PHRASE(subject->arena, "finding.eps.hidden",
+                                      ND_NUMBER("variance", fit->typical_var),
+                                      ND_NUMBER("bound", bound));
+}
+
+static void eps_run(struct subject *subject, struct nd_finding *finding)
+{
+    struct eps_evidence evidence = {.declared = {(double)NAN, (double)NAN}};
+    char                buf[32];
+
+    for (int side = 0; side < 2; side++) {
+        if (subject->pair->side[side] == NULL)
+            continue;
+        evidence.declared[side] = nd_declared_eps(subject->pair->side[side]);
+        if (!isnan(evidence.declared[side]))
+            finding->declared[side] = nd_arena_string(
+                subject->arena, nd_number_text(evidence.declared[side], buf));
+    }
+    const bool declared = !isnan(evidence.declared[0]) && !isnan(evidence.declared[1]);
+    const bool unlike = declared && evidence.declared[0] != evidence.declared[1];
+    eps_recover(subject, &evidence);
+    const bool differ = eps_differ(&evidence);
+    for (int side = 0; side < 2; side++)
+        finding->recovered[side] = eps_text(subject, &evidence, side);
+    eps_say(subject, &evidence, finding);
+    if (differ || unlike) {
+        finding->status = ND_CHECK_MISMATCH;
+        if (!differ)
+            finding->evidence = nd_phrase_plain("finding.eps.declared");
+        finding->advice = nd_phrase_plain("advice.eps");
+        eps_propose(subject, &evidence, unlike);
+    } else if (evidence.has[0] && evidence.has[1]
+               && evidence.fit[0].identifiable && evidence.fit[1].identifiable) {
+        finding->status = ND_CHECK_OK;
+    } else if (declared) {
+        finding->status = ND_CHECK_OK;
+    }
+    const struct norm_model *model = nd_subject_model(subject);
+    if (model == NULL || !subject->is_trusted)
+        return;
+    struct norm_model outside = *model;
+    outside.eps_outside = true;
+    (void)nd_propose_norm(subject, "eps_outside_sqrt", &outside, 0.02,
+                          (const struct nd_param[]){ND_NUMBER("eps", model->eps)}, 1);
+}
+
+const struct check nd_check_eps = {
+    .id = "eps", .is_line = true, .of_norms = true, .run = eps_run};

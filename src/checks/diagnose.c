@@ -1,0 +1,130 @@
+/*
+ * The diagnosis as a whole: facts, origin, the checklist of the first diverging layer,
+ * causes, steps.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "checks/steps.h"
+#include "checks/subject.h"
+
+#define ND_CHECK(word) extern const struct check nd_check_##word;
+#include "checks/checks.def"
+#undef ND_CHECK
+
+static const struct check *const checks[] = {
+#define ND_CHECK(word) &nd_check_##word,
+#include "checks/checks.def"
+#undef ND_CHECK
+};
+
+enum { CHECK_COUNT = sizeof checks / sizeof *checks };
+
+/* The first layer over the bar that rounding and inheritance do not explain. */
+static size_t first_over(const struct nd_result *result, const struct layer_facts *facts,
+                         const struct origin *origin, size_t over_bar)
+{
+    for (size_t i = over_bar; i < result->layer_count; i++) {
+        const enum nd_tier tier = result->layers[i].tier;
+        const bool over = tier == ND_TIER_ELEVATED || tier == ND_TIER_FAULT
+                          || tier == ND_TIER_CHECKSUM;
+        if (over && !facts[i].container && origin->expected[i] != ND_YES)
+            return i;
+    }
+    return ND_NO_INDEX;
+}
+
+static bool check_applies(const struct check *check, const struct subject *subject)
+{
+    return !check->of_norms || subject->norm != NULL;
+}
+
+/* Inputs or weights that differ explain the layer by themselves: nothing else is asked. */
+static bool is_from_outside(const struct subject *subject)
+{
+    return subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP;
+}
+
+static enum nd_status run_checks(struct subject *subject, struct diagnosis *ret,
+                                 struct nd_error *err)
+{
+    struct nd_finding *list = nd_arena_alloc(subject->arena, CHECK_COUNT, sizeof *list);
+
+    if (list == NULL)
+        return nd_fail_memory(err);
+    ret->checklist = list;
+    for (size_t i = 0; i < CHECK_COUNT; i++) {
+        struct nd_finding finding = {.id = checks[i]->id, .status = ND_CHECK_UNKNOWN};
+        const size_t      before = subject->hypothesis_count;
+        if (!check_applies(checks[i], subject))
+            continue;
+        checks[i]->run(subject, &finding);
+        if (is_from_outside(subject) && checks[i]->is_line)
+            subject->hypothesis_count = before;
+        if (checks[i]->is_line)
+            list[ret->checklist_count++] = finding;
+    }
+    return nd_rank_causes(subject, &ret->causes, &ret->cause_count, err);
+}
+
+static void say_first(const struct origin *origin, const struct layer_facts *facts, size_t first,
+                      struct diagnosis *ret)
+{
+    ret->first = first;
+    ret->origin_slot = ND_NO_INDEX;
+    ret->input_drift = (double)NAN;
+    if (first == ND_NO_INDEX)
+        return;
+    ret->why = origin->why[first];
+    ret->origin_slot = origin->first == first ? origin->slot : facts[first].out.worst;
+    if (facts[first].in.seen > 0)
+        ret->input_drift = facts[first].in.is_integer && facts[first].in.count == 0
+                               ? (double)NAN : facts[first].in.rel;
+}
+
+static enum nd_status diagnose_facts(const struct diagnosis_input *input, size_t over_bar,
+                                     const struct layer_facts *facts, struct arena *arena,
+                                     struct diagnosis *ret, struct nd_error *err)
+{
+    struct origin   origin;
+    struct subject *subject = NULL;
+
+    ND_TRY(nd_origin_find(input, facts, arena, &origin, err));
+    ret->roles = origin.roles;
+    ret->expected = origin.expected;
+    ret->role_why = origin.why;
+    ret->origin = origin.first;
+    if (origin.first != ND_NO_INDEX)
+        ret->origin_role = origin.roles[origin.first] == ND_ROLE_GAP ? "gap" : "origin";
+    const size_t first = origin.first != ND_NO_INDEX
+                             ? origin.first : first_over(input->result, facts, &origin, over_bar);
+    say_first(&origin, facts, first, ret);
+    if (first != ND_NO_INDEX) {
+        subject = malloc(sizeof *subject);
+        if (subject == NULL)
+            return nd_fail_memory(err);
+        nd_subject_open(subject, input, facts, &origin, first, arena);
+    }
+    enum nd_status status = subject == NULL ? ND_OK : run_checks(subject, ret, err);
+    if (status == ND_OK)
+        status = nd_steps_make(input, subject, facts, arena, ret, err);
+    if (subject != NULL)
+        nd_subject_done(subject);
+    free(subject);
+    return status;
+}
+
+enum nd_status nd_diagnose(const struct diagnosis_input *input, size_t over_bar,
+                           struct arena *arena, struct diagnosis *ret, struct nd_error *err)
+{
+    struct layer_facts *facts = calloc(input->result->layer_count + 1, sizeof *facts);
+
+    *ret = (struct diagnosis){.origin = ND_NO_INDEX, .origin_slot = ND_NO_INDEX,
+                              .first = ND_NO_INDEX, .input_drift = (double)NAN};
+    if (facts == NULL)
+        return nd_fail_memory(err);
+    nd_facts_gather(input, facts);
+    const enum nd_status status = diagnose_facts(input, over_bar, facts, arena, ret, err);
+    free(facts);
+    return status;
+}
