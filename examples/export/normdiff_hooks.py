@@ -156,7 +156,7 @@ def snapshots(pairs):
     for slot, tensor in pairs:
         try:
             taken.append((slot,) + host_copy(tensor))
-        except (RuntimeError, TypeError, ValueError) as error:
+        except Exception as error:
             taken.append((slot, None, str(error).split("\n")[0]))
     return taken
 
@@ -475,11 +475,13 @@ class record:
         self.number += 1
 
     def __enter__(self):
+        modules = [(name or type(self.model).__name__, module) for name, module in self.model.named_modules()
+                   if "parametrizations" not in name.split(".")]  # those run inside the layer that they serve
+        wanted = [self._wanted(name, module) for name, module in modules]
         self._look_around([])
         self._open()
-        for name, module in self.model.named_modules():
-            if "parametrizations" not in name.split("."):  # those run inside the layer that they serve
-                self._attach(name or type(self.model).__name__, module)
+        for (name, module), answer in zip(modules, wanted):
+            self._attach(name, module, answer)
         for name in FUNCTIONS if self.functional else ():
             if hasattr(torch.nn.functional, name):
                 self._replace(name, getattr(torch.nn.functional, name))
@@ -501,8 +503,7 @@ class record:
     # Modules. Which of them are containers shows when they run, not in their tree: attention with an
     # unused child does its own work, and so does a fused block.
 
-    def _attach(self, name, module):
-        wanted = self._wanted(name, module)
+    def _attach(self, name, module, wanted):
         words = inspect.signature(module.register_forward_pre_hook).parameters
         self.handles.append(module.register_forward_pre_hook(
             lambda module, args, kwargs={}: self._before(Call(name, module, wanted), args, kwargs),

@@ -1,4 +1,4 @@
-"""Print `name: max=0.123456, mean=0.012345` for each leaf module's output, in execution order: attach(model); model(x)."""
+"""Print `name: max=0.123456, mean=0.012345` for each leaf module, in execution order: attach(model), model(x)."""
 
 
 def attach(model):

@@ -114,6 +114,20 @@ bool nd_affine_fit(const struct sample *sample, int side, const struct norm_mode
     return true;
 }
 
+bool nd_affine_shift(const struct sample *sample, int side, const struct norm_model *model,
+                     double *ret_bias)
+{
+    struct fit *fits = fit_side(sample, side, model);
+
+    if (fits == NULL)
+        return false;
+    for (uint64_t c = 0; c < sample->rows.channels; c++)
+        ret_bias[c] = fits[c].n > 0
+                          ? (fits[c].y - nd_norm_weight(model, c) * fits[c].h) / fits[c].n : 0;
+    free(fits);
+    return true;
+}
+
 /* Squares that the prediction of one channel is expected to miss by. */
 static double fit_expected(const struct fit *fit, double roundoff)
 {

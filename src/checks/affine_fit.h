@@ -13,6 +13,10 @@
 bool nd_affine_fit(const struct sample *sample, int side, const struct norm_model *model,
                    double *ret_weight, double *ret_bias);
 
+/* The shift of each channel alone, the model's weight kept. */
+bool nd_affine_shift(const struct sample *sample, int side, const struct norm_model *model,
+                     double *ret_bias);
+
 /*
  * The error that such parameters make when they predict the candidate, relative to the
  * output: s_c^2 (1 + 1/n + mean (h' - mean h)^2 / S_hh) summed over the channels, s_c being

@@ -19,11 +19,32 @@ static const struct nd_slot *source_slot(const struct subject *subject, const ch
     return worst;
 }
 
+enum { SOURCE_BUDGET = 1 << 16 };
+
+/* One side's input lies on a narrower grid and is no further off than rounding to it. */
+static bool source_is_rounded(const struct subject *subject, const struct nd_slot *slot)
+{
+    for (int side = 0; side < 2; side++) {
+        const struct slot_view *view = nd_layer_slot(subject->pair->side[side], slot->name);
+        struct grid_shares      shares;
+        if (view == NULL || !view->has_tensor)
+            continue;
+        nd_grid_shares(&view->tensor, SOURCE_BUDGET, &shares);
+        const enum grid grid = nd_grid_of(&shares, view->real_dtype);
+        if (grid != GRID_NONE && nd_slot_rel(slot) <= nd_grid_roundoff(grid))
+            return true;
+    }
+    return false;
+}
+
 static void source_input(struct subject *subject)
 {
     const struct nd_slot *slot = source_slot(subject, "input");
 
     if (slot == NULL)
+        return;
+    subject->is_rounded_input = source_is_rounded(subject, slot);
+    if (subject->is_rounded_input)
         return;
     nd_propose(subject, &(struct hypothesis){
         .id = "different_input", .residual = (double)NAN, .is_certain = true,

@@ -36,13 +36,17 @@ static size_t first_over(const struct nd_result *result, const struct layer_fact
 
 static bool check_applies(const struct check *check, const struct subject *subject)
 {
-    return !check->of_norms || subject->norm != NULL;
+    const bool product = subject->own->op != NULL && subject->own->op->product;
+
+    return (!check->of_norms && !check->of_products) || (check->of_norms && subject->norm != NULL)
+           || (check->of_products && product);
 }
 
 /* Inputs or weights that differ explain the layer by themselves: nothing else is asked. */
 static bool is_from_outside(const struct subject *subject)
 {
-    return subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP;
+    return !subject->is_rounded_input
+           && (subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP);
 }
 
 static enum nd_status run_checks(struct subject *subject, struct diagnosis *ret,

@@ -12,6 +12,7 @@
 
 #include "checks/phrase.h"
 #include "checks/producer.h"
+#include "checks/weights.h"
 
 static const double JUMP = 8; /* the factor that no honest layer reaches */
 enum { BEFORE = 10 };         /* layers that make the running level */
@@ -22,7 +23,7 @@ struct walk {
     struct arena                 *arena;
     struct origin                *origin;
     struct producers              producers;
-    double                        weights_limit; /* a layer's weights stand out above it */
+    struct weights                weights;
     /* of the current run */
     size_t first;       /* its first layer */
     size_t produced;    /* layers with outputs so far */
@@ -144,7 +145,7 @@ static bool judge_weights(struct walk *walk, size_t i)
 {
     const struct layer_facts *facts = &walk->facts[i];
 
-    if (facts->params.count == 0 || !(facts->params.rel > walk->weights_limit)
+    if (facts->params.count == 0 || !(facts->params.rel > walk->weights.limit)
         || facts->out.equal)
         return false;
     if (facts->in.seen > 0 && facts->out.rel <= 2 * facts->in.rel)
@@ -155,7 +156,7 @@ static bool judge_weights(struct walk *walk, size_t i)
         ND_PHRASE(walk->arena, "why.weights",
                   ND_WORD("slot", walk_layer(walk, i)->slots[facts->params.worst].name),
                   ND_NUMBER("drift", facts->params.rel),
-                  ND_NUMBER("median", walk->origin->weights_median)));
+                  ND_NUMBER("median", walk->weights.median)));
     return true;
 }
 
@@ -385,50 +386,6 @@ static void judge_after(struct walk *walk)
     }
 }
 
-/* --- weights -------------------------------------------------------------------------- */
-
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return *left < *right ? -1 : *left > *right;
-}
-
-/*
- * After a training step all weights differ a little: a layer's stand out only far above the
- * median.  Where a third of the layers differ, the median is that of the differing ones, so
- * that equal norms beside rounded matrices do not set it to zero.
- */
-static bool weigh(struct walk *walk)
-{
-    const size_t layers = walk->input->result->layer_count;
-    double      *rel = calloc(layers + 1, sizeof *rel);
-    double       floor = 0;
-    size_t       count = 0, equal = 0;
-
-    if (rel == NULL)
-        return false;
-    for (size_t i = 0; i < layers; i++) {
-        const struct slot_group *params = &walk->facts[i].params;
-        if (params->count == 0 || walk->facts[i].container)
-            continue;
-        rel[count++] = params->rel;
-        equal += params->rel == 0;
-        floor = fmax(floor, nd_floor(nd_slot_roundoff(&walk_layer(walk, i)->slots[params->worst])));
-    }
-    qsort(rel, count, sizeof *rel, ascending);
-    const size_t differ = count - equal;
-    if (count > 0)
-        walk->origin->weights_median = differ * 3 >= count ? rel[equal + (differ - 1) / 2]
-                                                           : rel[count / 2];
-    if (differ == 1) /* one layer alone has no median to stand out from */
-        walk->origin->weights_median = count == 1 ? 0 : rel[(count - 1) / 2];
-    walk->origin->weights_parted = differ * 2 > count && differ > 1;
-    walk->weights_limit = JUMP * fmax(walk->origin->weights_median, floor);
-    free(rel);
-    return true;
-}
-
 static bool origin_allocate(struct origin *origin, struct arena *arena, size_t layers)
 {
     *origin = (struct origin){.first = ND_NO_INDEX, .slot = ND_NO_INDEX};
@@ -447,7 +404,7 @@ enum nd_status nd_origin_find(const struct diagnosis_input *input,
     const size_t layers = input->result->layer_count;
     struct walk  walk = {.input = input, .facts = facts, .arena = arena, .origin = ret_origin};
 
-    if (!origin_allocate(ret_origin, arena, layers) || !weigh(&walk)
+    if (!origin_allocate(ret_origin, arena, layers) || !nd_weights_weigh(input, facts, &walk.weights)
         || !nd_producers_make(input->result, &walk.producers))
         return nd_fail_memory(err);
     for (size_t i = 0; i < layers; i++) {
@@ -462,6 +419,8 @@ enum nd_status nd_origin_find(const struct diagnosis_input *input,
     }
     if (ret_origin->first == ND_NO_INDEX)
         judge_after(&walk);
+    ret_origin->weights_parted = walk.weights.has_parted;
+    ret_origin->weights_median = walk.weights.median;
     nd_producers_done(&walk.producers);
     return ND_OK;
 }

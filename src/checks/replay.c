@@ -10,7 +10,7 @@
 
 static const double FLOOR_OF_ROUNDOFF = 0.35; /* rms of one rounding is 0.42 u */
 static const double RESIDUAL_FACTOR = 6, REFERENCE_FACTOR = 12;
-static const double LOCAL_FACTOR = 8;
+static const double LOCAL_FACTOR = 8, LOCAL_FITTED_FACTOR = 32; /* few values fit a channel */
 static const double SLOPE_ERRORS = 12, CHANNEL_ERRORS = 6;
 static const double SINGLE = 0x1p-24; /* roundoff of float32 */
 
@@ -26,14 +26,16 @@ static bool slope_stands_out(const struct residual *own, const struct residual *
 }
 
 static enum replay_flag judge_side(const struct residual *own, const struct residual *other,
-                                   double roundoff, double floor, double factor)
+                                   double roundoff, double floor, double factor, bool fitted)
 {
+    const double local = fitted ? LOCAL_FITTED_FACTOR : LOCAL_FACTOR;
+
     if (own->mismatches > other->mismatches)
         return REPLAY_NONFINITE;
     if (own->rel > factor * floor
         && (roundoff != SINGLE || own->rel > 3e-6 || other->rel < 1e-6))
         return REPLAY_RESIDUAL;
-    if (own->local > LOCAL_FACTOR * fmax(other->local, 3 * fmax(roundoff, floor)))
+    if (own->local > local * fmax(other->local, 3 * fmax(roundoff, floor)))
         return REPLAY_LOCAL;
     return slope_stands_out(own, other, roundoff, floor) ? REPLAY_SLOPE : REPLAY_FOLLOWS;
 }
@@ -49,14 +51,15 @@ void nd_replay_judge(struct replay *replay, double roundoff, double sigma)
     replay->trusted = isfinite(sigma) && reference->n > 0 && reference->rel <= gate
                       && reference->mismatches == 0;
     if (replay->trusted) {
-        replay->flag = judge_side(candidate, reference, roundoff, replay->floor, RESIDUAL_FACTOR);
+        replay->flag = judge_side(candidate, reference, roundoff, replay->floor, RESIDUAL_FACTOR,
+                                  replay->fitted);
         return;
     }
     /* The formula does not fit the reference: does it fit the candidate? */
     const double floor = fmax(fmax(candidate->rel, own), sigma);
     if (isfinite(sigma) && !replay->fitted && candidate->n > 0 && candidate->mismatches == 0
         && candidate->rel <= fmax(1.5 * roundoff, 2 * sigma)) {
-        replay->flag = judge_side(reference, candidate, roundoff, floor, REFERENCE_FACTOR);
+        replay->flag = judge_side(reference, candidate, roundoff, floor, REFERENCE_FACTOR, false);
         replay->trusted = replay->flag != REPLAY_FOLLOWS;
         replay->side = 0;
         replay->floor = floor;

@@ -41,6 +41,7 @@ struct subject {
     const struct norm_facts      *norm; /* NULL: no norm */
 
     int            side;    /* the one that is thought to be wrong: 1 candidate, 0 reference */
+    bool           is_rounded_input; /* the model's input differs by rounding to a type only */
     bool           has_formula; /* its tensors could be loaded and recomputed */
     bool           is_trusted;  /* and the formula reproduces the side that is right */
     struct formula formula;
@@ -61,8 +62,9 @@ struct subject {
 /* One line of the checklist. */
 struct check {
     const char *id;
-    bool        is_line;   /* false: names causes only */
-    bool        of_norms;  /* asked about norms only */
+    bool        is_line;     /* false: names causes only */
+    bool        of_norms;    /* asked about norms, */
+    bool        of_products; /* about linear layers and convolutions; neither: about all */
     void (*run)(struct subject *subject, struct nd_finding *finding);
 };
 

@@ -4,3 +4,9 @@ if(NORMDIFF_SANITIZE)
         -fno-omit-frame-pointer -g)
     add_link_options(-fsanitize=${NORMDIFF_SANITIZE})
 endif()
+# NORMDIFF_FUZZ=ON: all code counts what it reaches, so that libFuzzer can steer by it; only
+# the fuzz_* programs link its main().
+if(NORMDIFF_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+    add_link_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -161,7 +161,7 @@ enum nd_status nd_list_dump(const struct dump *dump, const struct nd_options *op
     struct comparison  comparison = {.arena = arena, .options = options, .dump = {dump, dump}};
     struct side_layers chosen;
     struct list_work   work = {.dump = dump, .kernels = kernels};
-    size_t             slots = 0, job_count;
+    size_t             slots = 0, job_count = 0;
 
     ND_TRY(nd_select_layers(&comparison, 0, &chosen, err));
     for (size_t i = 0; i < chosen.count; i++)

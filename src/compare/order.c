@@ -106,8 +106,8 @@ static enum nd_status apply_order_file(struct comparison *comparison, struct sid
                                        struct place *places, struct nd_error *err)
 {
     struct map         map;
-    struct named_line *lines;
-    size_t             count;
+    struct named_line *lines = NULL;
+    size_t             count = 0;
 
     ND_TRY(nd_map_open(comparison->options->order_file, &map, err));
     const enum nd_status status = read_order_lines(comparison->arena, &map, &lines, &count, err);

@@ -212,6 +212,7 @@ struct open_slot {
     struct tensor_view storage; /* the bytes as they lie, for padding checks and searches */
     struct map         own_map; /* of a file mapped for this slot alone, or a spooled member */
     bool               has_own_map;
+    void              *own_memory; /* a small inflated member; NULL: none */
     size_t             file;
     const struct dump *dump;
 };

@@ -3,20 +3,23 @@
  * member is inflated first, small ones into memory, large ones into a temporary file.
  * Whatever is wrong is this tensor's trouble alone.
  */
-#define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "formats/extent.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/pool.h"
 #include "formats/files.h"
 
 enum {
-    IN_MEMORY = 256 * 1024, /* so that 2 sides x 64 threads stay below 32 MiB */
+    /* Inflated members that all threads hold in memory at once, on two sides; larger
+     * ones go to a file. */
+    MEMORY_BUDGET = 32 * 1024 * 1024,
+    MEMORY_LEAST = 256 * 1024,
+    MEMORY_MOST = 8 * 1024 * 1024,
     INFLATE_BLOCK = 256 * 1024,
     ZLIB_STEP = 1 << 30 /* zlib counts in 32 bits */
 };
@@ -210,18 +213,24 @@ static enum nd_status inflater_finish(struct inflater *self, const struct extent
     return ND_OK;
 }
 
-static enum nd_status inflate_to_memory(struct inflater *self, struct map *ret_map,
+static uint64_t memory_limit(void)
+{
+    const unsigned share = MEMORY_BUDGET / 2 / nd_pool_processors();
+    return share < MEMORY_LEAST ? MEMORY_LEAST : share > MEMORY_MOST ? MEMORY_MOST : share;
+}
+
+static enum nd_status inflate_to_memory(struct inflater *self, struct open_slot *open,
                                         struct nd_error *err)
 {
-    void *const bytes = mmap(NULL, (size_t)self->size, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (bytes == MAP_FAILED)
+    unsigned char *const bytes = malloc((size_t)self->size);
+
+    if (bytes == NULL)
         return nd_fail_memory(err);
     const enum nd_status status = inflater_block(self, bytes, (size_t)self->size, err);
     if (status != ND_OK)
-        munmap(bytes, (size_t)self->size);
+        free(bytes);
     else
-        *ret_map = (struct map){.bytes = bytes, .size = self->size, .guard = -1};
+        open->own_memory = bytes;
     return status;
 }
 
@@ -241,7 +250,7 @@ static enum nd_status inflate_to_file(struct inflater *self, int fd, unsigned ch
     return ND_OK;
 }
 
-static enum nd_status inflate_to_spool(struct inflater *self, struct map *ret_map,
+static enum nd_status inflate_to_spool(struct inflater *self, struct open_slot *open,
                                        struct nd_error *err)
 {
     unsigned char *const block = malloc(INFLATE_BLOCK);
@@ -255,18 +264,27 @@ static enum nd_status inflate_to_spool(struct inflater *self, struct map *ret_ma
     else
         status = inflate_to_file(self, fd, block, err);
     if (status == ND_OK)
-        status = nd_map_fd(fd, ret_map, err);
+        status = nd_map_fd(fd, &open->own_map, err);
+    open->has_own_map = status == ND_OK;
     if (fd >= 0)
         close(fd);
     free(block);
     return status;
 }
 
+static void open_slot_release(struct open_slot *open)
+{
+    if (open->has_own_map)
+        nd_map_close(&open->own_map);
+    free(open->own_memory);
+    open->has_own_map = false;
+    open->own_memory = NULL;
+}
+
 static enum nd_status inflate_extent(const struct extent *extent, const struct map *map,
-                                     struct map *ret_map, struct nd_error *err)
+                                     struct open_slot *open, struct nd_error *err)
 {
     struct inflater self = {.in_left = extent->size, .size = extent->raw_size};
-    struct map      made = {.guard = -1};
 
     if (extent->size == 0)
         return inflater_fail(&self, "ends early", err);
@@ -275,22 +293,20 @@ static enum nd_status inflate_extent(const struct extent *extent, const struct m
         return nd_fail_memory(err);
     enum nd_status status = ND_OK;
     if (self.size > 0)
-        status = self.size <= IN_MEMORY ? inflate_to_memory(&self, &made, err)
-                                        : inflate_to_spool(&self, &made, err);
+        status = self.size <= memory_limit() ? inflate_to_memory(&self, open, err)
+                                             : inflate_to_spool(&self, open, err);
     if (status == ND_OK)
         status = inflater_finish(&self, extent, err);
     inflateEnd(&self.stream);
     if (status != ND_OK)
-        nd_map_close(&made);
-    else
-        *ret_map = made;
+        open_slot_release(open);
     return status;
 }
 
 /* --- opening ----------------------------------------------------------------------- */
 
-/* The bytes of the slot; *map is the file's mapping and becomes the slot's own if it was
- * opened for it, or is replaced by the inflated member. */
+/* The bytes of the slot: in the file's mapping, which becomes the slot's own if it was
+ * made for it, or in the inflated member. */
 static enum nd_status slot_bytes(const struct dump_slot *slot, struct map map, bool is_own,
                                  struct open_slot *open, const unsigned char **ret_data,
                                  struct nd_error *err)
@@ -303,21 +319,20 @@ static enum nd_status slot_bytes(const struct dump_slot *slot, struct map map, b
         open->own_map = map;
         open->has_own_map = is_own;
         *ret_data = map.bytes == NULL ? NULL : map.bytes + extent->offset + extent->skip;
-        if (status != ND_OK && is_own)
-            nd_map_close(&open->own_map);
+        if (status != ND_OK)
+            open_slot_release(open);
         return status;
     }
-    status = inflate_extent(extent, &map, &open->own_map, err);
-    open->has_own_map = status == ND_OK;
-    if (status == ND_OK)
-        *ret_data = open->own_map.bytes == NULL ? NULL : open->own_map.bytes + extent->skip;
+    status = inflate_extent(extent, &map, open, err);
     if (!nd_map_intact(&map)) {
-        if (status == ND_OK)
-            nd_map_close(&open->own_map);
+        open_slot_release(open);
         status = nd_fail(err, ND_ERR_CHANGED, NULL, "the file shrank while it was read");
     }
     if (is_own)
         nd_map_close(&map);
+    const unsigned char *const whole =
+        open->own_memory != NULL ? open->own_memory : open->own_map.bytes;
+    *ret_data = whole == NULL ? NULL : whole + extent->skip;
     return status;
 }
 
@@ -335,8 +350,8 @@ static enum nd_status slot_open(const struct dump *dump, const struct dump_slot 
                                                  &open->storage, err);
     if (status == ND_OK)
         status = logical_view(slot, &open->storage, &open->view, err);
-    if (status != ND_OK && open->has_own_map)
-        nd_map_close(&open->own_map);
+    if (status != ND_OK)
+        open_slot_release(open);
     return status;
 }
 
@@ -362,12 +377,9 @@ enum nd_status nd_slot_open(const struct dump *dump, const struct dump_slot *slo
 bool nd_slot_close(struct open_slot *open)
 {
     const struct dump_file *const file = &open->dump->files[open->file];
-    bool                          intact = !file->is_mapped || nd_map_intact(&file->map);
+    const bool intact = (!file->is_mapped || nd_map_intact(&file->map)) &&
+                        (!open->has_own_map || nd_map_intact(&open->own_map));
 
-    if (open->has_own_map) {
-        intact = intact && nd_map_intact(&open->own_map);
-        nd_map_close(&open->own_map);
-        open->has_own_map = false;
-    }
+    open_slot_release(open);
     return intact;
 }

@@ -11,7 +11,8 @@
  *   3. files are ordered by name as people sort them, which is no order of execution;
  *      where each step and rank is one file, that file's own order counts
  *   4. logs, texts and whatever is no dump are ignored and listed; a file that should be
- *      one by its extension and cannot be read is a broken tensor of its name
+ *      one by its extension and cannot be read is a broken tensor of its name; if none can
+ *      be read, the folder is refused with what is wrong with the first
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +35,10 @@ struct entry {
 };
 
 struct listing {
-    struct entry *entries;
-    size_t        count, capacity;
+    struct entry   *entries;
+    size_t          count, capacity;
+    size_t          read_count; /* entries that could be indexed */
+    struct nd_error first;      /* what is wrong with the first that could not */
 };
 
 /* --- walking ----------------------------------------------------------------------- */
@@ -187,7 +190,14 @@ static bool told_anyway(enum nd_status status)
     return status == ND_ERR_IO || status == ND_ERR_CHANGED || status == ND_ERR_LIMIT;
 }
 
-static enum nd_status entry_identify(struct dump *dump, struct entry *entry, struct nd_error *err)
+static void listing_fail(struct listing *listing, const struct nd_error *reason)
+{
+    if (listing->first.status == ND_OK)
+        listing->first = *reason;
+}
+
+static enum nd_status entry_identify(struct dump *dump, struct listing *listing,
+                                     struct entry *entry, struct nd_error *err)
 {
     struct nd_error reason = {0};
 
@@ -203,6 +213,7 @@ static enum nd_status entry_identify(struct dump *dump, struct entry *entry, str
     if (status == ND_ERR_MEMORY)
         return nd_fail_memory(err);
     if (named_like_a_dump(entry->path) || told_anyway(status)) {
+        listing_fail(listing, &reason);
         entry->broken = nd_dump_reason(dump, &reason);
         return entry->broken == NULL ? nd_fail_memory(err) : ND_OK;
     }
@@ -263,7 +274,8 @@ static size_t place_files(const struct listing *listing, size_t first, size_t *r
     return count;
 }
 
-static enum nd_status entry_index(struct dump *dump, const struct entry *entry, bool is_alone,
+static enum nd_status entry_index(struct dump *dump, struct listing *listing,
+                                  const struct entry *entry, bool is_alone,
                                   struct nd_error *err)
 {
     struct nd_error reason = {0};
@@ -274,15 +286,18 @@ static enum nd_status entry_index(struct dump *dump, const struct entry *entry, 
     const enum nd_status status = nd_dump_index_file(dump, entry->file, &reason);
     dump->prefix = NULL;
     nd_dump_file_rest(dump, entry->file);
-    if (status == ND_OK)
+    if (status == ND_OK) {
+        listing->read_count++;
         return ND_OK;
+    }
+    listing_fail(listing, &reason);
     const char *const why = nd_dump_reason(dump, &reason);
     if (status == ND_ERR_MEMORY || why == NULL)
         return nd_fail_memory(err);
     return entry_break(dump, entry, why, err);
 }
 
-static enum nd_status index_places(struct dump *dump, const struct listing *listing,
+static enum nd_status index_places(struct dump *dump, struct listing *listing,
                                    struct nd_error *err)
 {
     enum nd_order order = ND_ORDER_OPTION;
@@ -296,7 +311,7 @@ static enum nd_status index_places(struct dump *dump, const struct listing *list
             dump->step = entry->step;
             dump->rank = entry->rank;
             dump->order = ND_ORDER_NAME;
-            ND_TRY(entry_index(dump, entry, count == 1, err));
+            ND_TRY(entry_index(dump, listing, entry, count == 1, err));
             if (dump->order > order)
                 order = dump->order;
         }
@@ -308,6 +323,27 @@ static enum nd_status index_places(struct dump *dump, const struct listing *list
     return ND_OK;
 }
 
+static enum nd_status fail_empty(const struct dump *dump, const struct listing *listing,
+                                 struct nd_error *err)
+{
+    struct text hint = {0};
+
+    if (listing->first.status != ND_OK) {
+        if (err != NULL)
+            *err = listing->first;
+        return listing->first.status;
+    }
+    nd_fail(err, ND_ERR_UNKNOWN_FORMAT, "files with tensors", "%zu files, none of them a dump",
+            listing->count);
+    if (dump->ignored_count > 0) {
+        nd_text_printf(&hint, "for example %.300s", dump->ignored[0]);
+        if (!hint.broken)
+            nd_error_hint(err, hint.bytes);
+        nd_text_done(&hint);
+    }
+    return ND_ERR_UNKNOWN_FORMAT;
+}
+
 static enum nd_status directory_index(struct dump *dump, size_t file, struct nd_error *err)
 {
     struct listing listing = {0};
@@ -317,21 +353,10 @@ static enum nd_status directory_index(struct dump *dump, size_t file, struct nd_
     if (listing.count > 1)
         qsort(listing.entries, listing.count, sizeof *listing.entries, by_place);
     for (size_t i = 0; i < listing.count; i++)
-        ND_TRY(entry_identify(dump, &listing.entries[i], err));
+        ND_TRY(entry_identify(dump, &listing, &listing.entries[i], err));
     ND_TRY(ignore_logs(dump, &listing, err));
     ND_TRY(index_places(dump, &listing, err));
-    if (dump->layer_count > 0)
-        return ND_OK;
-    nd_fail(err, ND_ERR_UNKNOWN_FORMAT, "files with tensors",
-            "%zu files, none of them a dump", listing.count);
-    if (dump->ignored_count > 0) {
-        struct text hint = {0};
-        nd_text_printf(&hint, "for example %.300s", dump->ignored[0]);
-        if (!hint.broken)
-            nd_error_hint(err, hint.bytes);
-        nd_text_done(&hint);
-    }
-    return ND_ERR_UNKNOWN_FORMAT;
+    return listing.read_count > 0 ? ND_OK : fail_empty(dump, &listing, err);
 }
 
 /* Any folder may hold tensors; every other format of folders knows better. */

@@ -21,7 +21,8 @@ static int normdiff_probe(const struct dump_head *head)
 }
 
 enum nd_status nd_normdiff_fail(const struct normdiff_reader *reader, const char *key,
-                                const char *expected, const char *found, struct nd_error *err)
+                                const char *expected, const char *found,
+                                struct nd_error *err)
 {
     char place[160];
 
@@ -34,7 +35,7 @@ enum nd_status nd_normdiff_fail(const struct normdiff_reader *reader, const char
 static enum nd_status normdiff_version(const cJSON *root, struct nd_error *err)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, "version");
-    char         number[32];
+    char number[32];
 
     if (!cJSON_IsNumber(item))
         return nd_fail_key(err, ND_ERR_MALFORMED, "version", "the version, a number",
@@ -49,15 +50,16 @@ static enum nd_status normdiff_version(const cJSON *root, struct nd_error *err)
 }
 
 /* A text member; a number or true as text; *ret_text stays where it is anything else. */
-static enum nd_status normdiff_words(struct arena *arena, const cJSON *root, const char *key,
-                                     const char **ret_text, struct nd_error *err)
+static enum nd_status normdiff_words(struct arena *arena, const cJSON *root,
+                                     const char *key, const char **ret_text,
+                                     struct nd_error *err)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, key);
-    char         number[32];
-    const char  *text = cJSON_IsString(item)   ? item->valuestring
-                        : cJSON_IsNumber(item) ? nd_number_text(item->valuedouble, number)
-                        : cJSON_IsTrue(item)   ? "true"
-                                               : NULL;
+    char number[32];
+    const char *text = cJSON_IsString(item)   ? item->valuestring
+                       : cJSON_IsNumber(item) ? nd_number_text(item->valuedouble, number)
+                       : cJSON_IsTrue(item)   ? "true"
+                                              : NULL;
 
     if (text == NULL)
         return ND_OK;
@@ -80,7 +82,7 @@ static enum nd_status normdiff_run(struct normdiff_reader *reader, const cJSON *
                                    struct nd_error *err)
 {
     struct dump *dump = reader->dump;
-    bool         value = false;
+    bool value = false;
 
     ND_TRY(normdiff_words(dump->arena, root, "device", &reader->device, err));
     if (dump->device == NULL)
@@ -105,8 +107,9 @@ static enum nd_status normdiff_run(struct normdiff_reader *reader, const cJSON *
 
 /* --- layers -------------------------------------------------------------------------- */
 
-static enum nd_status normdiff_direction(const struct normdiff_reader *reader, const cJSON *item,
-                                         struct dump_layer *layer, struct nd_error *err)
+static enum nd_status normdiff_direction(const struct normdiff_reader *reader,
+                                         const cJSON *item, struct dump_layer *layer,
+                                         struct nd_error *err)
 {
     const cJSON *direction = cJSON_GetObjectItemCaseSensitive(item, "direction");
 
@@ -122,11 +125,12 @@ static enum nd_status normdiff_direction(const struct normdiff_reader *reader, c
 }
 
 /* Optional whole numbers: absent and null keep the default, anything else is an error. */
-static enum nd_status normdiff_number(const struct normdiff_reader *reader, const cJSON *item,
-                                      const char *key, int64_t *ret_value, struct nd_error *err)
+static enum nd_status normdiff_number(const struct normdiff_reader *reader,
+                                      const cJSON *item, const char *key,
+                                      int64_t *ret_value, struct nd_error *err)
 {
     const cJSON *number = cJSON_GetObjectItemCaseSensitive(item, key);
-    uint64_t     value;
+    uint64_t value;
 
     if (number == NULL || cJSON_IsNull(number))
         return ND_OK;
@@ -141,9 +145,10 @@ static enum nd_status normdiff_stack(struct arena *arena, const cJSON *item,
                                      struct dump_layer *layer, struct nd_error *err)
 {
     const cJSON *lines = cJSON_GetObjectItemCaseSensitive(item, "stack"), *line;
-    struct text  text = {0};
+    struct text text = {0};
 
-    cJSON_ArrayForEach(line, lines) {
+    cJSON_ArrayForEach(line, lines)
+    {
         if (!cJSON_IsString(line))
             continue;
         if (text.len > 0)
@@ -157,18 +162,18 @@ static enum nd_status normdiff_stack(struct arena *arena, const cJSON *item,
     return failed ? nd_fail_memory(err) : ND_OK;
 }
 
-static enum nd_status normdiff_layer(const struct normdiff_reader *reader, const cJSON *item,
-                                     struct nd_error *err)
+static enum nd_status normdiff_layer(const struct normdiff_reader *reader,
+                                     const cJSON *item, struct nd_error *err)
 {
     struct dump *dump = reader->dump;
-    const char  *name, *type = "";
+    const char *name, *type = "";
 
     if (!cJSON_IsObject(item) || !nd_json_text(item, "name", &name))
         return nd_normdiff_fail(reader, "name", "an object with the layer's name",
                                 "a layer without one", err);
     if (strlen(name) > NORMDIFF_NAME_MAX)
-        return nd_normdiff_fail(reader, "name", "names of at most 4096 bytes", "a longer name",
-                                err);
+        return nd_normdiff_fail(reader, "name", "names of at most 4096 bytes",
+                                "a longer name", err);
     nd_json_text(item, "type", &type);
     struct dump_layer *layer = nd_dump_add_layer(dump, name, type);
     if (layer == NULL)
@@ -179,19 +184,20 @@ static enum nd_status normdiff_layer(const struct normdiff_reader *reader, const
     nd_json_bool(item, "container", &layer->container);
     nd_json_bool(item, "recompute", &layer->recompute);
     ND_TRY(normdiff_stack(dump->arena, item, layer, err));
-    ND_TRY(nd_normdiff_attributes(reader, layer,
-                                  cJSON_GetObjectItemCaseSensitive(item, "attributes"), err));
+    ND_TRY(nd_normdiff_attributes(
+        reader, layer, cJSON_GetObjectItemCaseSensitive(item, "attributes"), err));
     return nd_normdiff_slots(reader, layer, cJSON_GetObjectItemCaseSensitive(item, "slots"),
                              err);
 }
 
-/* --- name, direction and call are a layer's identity ------------------------------------ */
+/* --- name, direction and call are a layer's identity ------------------------------------
+ */
 
 static int layer_order(const void *a, const void *b)
 {
     const struct dump_layer *first = *(const struct dump_layer *const *)a;
     const struct dump_layer *second = *(const struct dump_layer *const *)b;
-    const int                order = strcmp(first->name, second->name);
+    const int order = strcmp(first->name, second->name);
 
     if (order != 0)
         return order;
@@ -200,11 +206,12 @@ static int layer_order(const void *a, const void *b)
     return (first->call > second->call) - (first->call < second->call);
 }
 
-static enum nd_status normdiff_unique(const struct dump *dump, size_t first, struct nd_error *err)
+static enum nd_status normdiff_unique(const struct dump *dump, size_t first,
+                                      struct nd_error *err)
 {
-    const size_t              count = dump->layer_count - first;
+    const size_t count = dump->layer_count - first;
     const struct dump_layer **sorted = count == 0 ? NULL : malloc(count * sizeof *sorted);
-    enum nd_status            status = ND_OK;
+    enum nd_status status = ND_OK;
 
     if (count == 0)
         return ND_OK;
@@ -215,21 +222,22 @@ static enum nd_status normdiff_unique(const struct dump *dump, size_t first, str
     qsort(sorted, count, sizeof *sorted, layer_order);
     for (size_t i = 1; i < count && status == ND_OK; i++)
         if (layer_order(&sorted[i - 1], &sorted[i]) == 0)
-            status = nd_fail_key(err, ND_ERR_MALFORMED, "layers",
-                                 "layers that differ in name, direction or call",
-                                 "layer \"%.300s\", %s, call %" PRId64 ", a second time",
-                                 sorted[i]->name,
-                                 sorted[i]->direction == DIRECTION_FORWARD ? "forward"
-                                                                           : "backward",
-                                 sorted[i]->call);
+            status = nd_fail_key(
+                err, ND_ERR_MALFORMED, "layers",
+                "layers that differ in name, direction or call",
+                "layer \"%.300s\", %s, call %" PRId64 ", a second time", sorted[i]->name,
+                sorted[i]->direction == DIRECTION_FORWARD ? "forward" : "backward",
+                sorted[i]->call);
     free(sorted);
     return status;
 }
 
-/* --- the file -------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------
+ */
 
 /* Tensors that no layer names, but for the exporter's padding between tensors. */
-static enum nd_status normdiff_unnamed(const struct normdiff_reader *reader, struct nd_error *err)
+static enum nd_status normdiff_unnamed(const struct normdiff_reader *reader,
+                                       struct nd_error *err)
 {
     for (size_t i = 0; i < reader->header.count; i++) {
         const struct st_entry *entry = reader->header.entries[i];
@@ -258,7 +266,8 @@ static enum nd_status normdiff_layers(struct normdiff_reader *reader, const cJSO
     if (!cJSON_IsArray(layers))
         return nd_fail_key(err, ND_ERR_MALFORMED, "layers", "a list of layers",
                            layers == NULL ? "nothing" : "another value");
-    cJSON_ArrayForEach(item, layers) {
+    cJSON_ArrayForEach(item, layers)
+    {
         ND_TRY(normdiff_layer(reader, item, err));
         reader->layer++;
     }
@@ -279,7 +288,7 @@ static void normdiff_place(struct nd_error *err)
 static enum nd_status normdiff_index(struct dump *dump, size_t file, struct nd_error *err)
 {
     struct normdiff_reader reader = {.dump = dump, .file = file};
-    cJSON                 *root;
+    cJSON *root;
 
     dump->grouped = true;
     dump->order = ND_ORDER_RECORDED;
@@ -288,10 +297,11 @@ static enum nd_status normdiff_index(struct dump *dump, size_t file, struct nd_e
         return nd_fail_at(err, ND_ERR_MALFORMED, 8, "a \"normdiff\" text in __metadata__",
                           "a safetensors file without one");
     const enum nd_status parsed =
-        nd_json_parse((const unsigned char *)reader.header.normdiff, reader.header.normdiff_len,
-                      false, &root, err);
+        nd_json_parse((const unsigned char *)reader.header.normdiff,
+                      reader.header.normdiff_len, false, &root, err);
     if (parsed != ND_OK) {
-        nd_error_hint(err, "numbers that JSON cannot hold are written \"nan\", \"inf\", \"-inf\"");
+        nd_error_hint(
+            err, "numbers that JSON cannot hold are written \"nan\", \"inf\", \"-inf\"");
         normdiff_place(err);
         return parsed;
     }

@@ -23,7 +23,7 @@
 enum { MAX_MEMBER_NAME = 4096 };
 
 struct archive {
-    struct zip  zip;
+    struct zip zip;
     const char *root; /* with the slash; "" where members lie on the top */
 };
 
@@ -41,7 +41,7 @@ static bool first_is_ours(const struct dump_head *head)
 {
     static const char *const names[] = {"/data.pkl", "/.format_version", "/byteorder",
                                         "/.storage_alignment", "/version"};
-    struct cursor        in = {head->bytes, head->size, 0};
+    struct cursor in = {head->bytes, head->size, 0};
     const unsigned char *p, *name;
 
     if (!nd_cursor_take(&in, 30, &p) || memcmp(p, "PK\3\4", 4) != 0 ||
@@ -76,9 +76,10 @@ static int pt_probe(const struct dump_head *head)
     if (first_is_ours(head))
         return 64; /* 32 bits of the ZIP mark, 32 of the name */
     struct arena *arena = nd_arena_new();
-    struct zip    zip;
-    if (arena != NULL && nd_zip_read((struct cursor){head->bytes, head->size, 0}, arena, &zip,
-                                     NULL) == ND_OK &&
+    struct zip zip;
+    if (arena != NULL &&
+        nd_zip_read((struct cursor){head->bytes, head->size, 0}, arena, &zip, NULL) ==
+            ND_OK &&
         find_pickle(&zip) != NULL)
         bits = 48;
     nd_arena_free(arena);
@@ -87,10 +88,10 @@ static int pt_probe(const struct dump_head *head)
 
 /* --- members ----------------------------------------------------------------------- */
 
-static const struct zip_member *archive_find(const struct archive *archive, const char *name,
-                                             size_t len)
+static const struct zip_member *archive_find(const struct archive *archive,
+                                             const char *name, size_t len)
 {
-    char         path[MAX_MEMBER_NAME + 1];
+    char path[MAX_MEMBER_NAME + 1];
     const size_t root_len = strlen(archive->root);
 
     if (len > MAX_MEMBER_NAME || root_len > MAX_MEMBER_NAME - len ||
@@ -106,8 +107,8 @@ static const char *pt_find(struct pt_source *source, const struct pickle *key,
                            struct pt_storage *ret_storage)
 {
     const struct archive *archive = source->user;
-    struct arena         *arena = source->dump->arena;
-    char                  name[256];
+    struct arena *arena = source->dump->arena;
+    char name[256];
 
     if ((key->kind != PICKLE_TEXT && key->kind != PICKLE_BYTES) || key->len > 200)
         return "malformed: the key of its storage";
@@ -115,7 +116,8 @@ static const char *pt_find(struct pt_source *source, const struct pickle *key,
     const struct zip_member *member =
         len < 0 ? NULL : archive_find(archive, name, (size_t)len);
     if (member == NULL)
-        return nd_arena_format(arena, "malformed: its storage %s is not in the archive", name);
+        return nd_arena_format(arena, "malformed: its storage %s is not in the archive",
+                               name);
     if (member->trouble != NULL)
         return nd_arena_format(arena, "its storage %s: %s", name, member->trouble);
     *ret_storage = (struct pt_storage){
@@ -131,20 +133,21 @@ static enum nd_status read_byteorder(struct dump *dump, size_t file,
                                      const struct archive *archive, bool *ret_swapped,
                                      struct nd_error *err)
 {
-    const struct zip_member *member = archive_find(archive, "byteorder", strlen("byteorder"));
+    const struct zip_member *member =
+        archive_find(archive, "byteorder", strlen("byteorder"));
 
     *ret_swapped = false;
     if (member == NULL)
         return ND_OK;
     const unsigned char *bytes = nd_dump_bytes(dump, file).bytes + member->offset;
-    unsigned char        word[8] = {0};
-    size_t               got;
+    unsigned char word[8] = {0};
+    size_t got;
     if (member->trouble == NULL && member->size < sizeof word) {
         if (member->method == 0)
             memcpy(word, bytes, (size_t)member->size);
         else
-            (void)nd_zip_inflate_head(bytes, member->stored_size, word, (size_t)member->size,
-                                      &got);
+            (void)nd_zip_inflate_head(bytes, member->stored_size, word,
+                                      (size_t)member->size, &got);
     }
     *ret_swapped = memcmp(word, "big", sizeof "big") == 0;
     if (*ret_swapped || memcmp(word, "little", sizeof "little") == 0)
@@ -160,7 +163,7 @@ static enum nd_status inflate_pickle(struct dump *dump, size_t file,
 {
     enum { MOST = 100 << 20 };
     struct map map;
-    size_t     got;
+    size_t got;
 
     if (member->size > MOST)
         return nd_fail_at(err, ND_ERR_LIMIT, member->offset,
@@ -168,7 +171,7 @@ static enum nd_status inflate_pickle(struct dump *dump, size_t file,
     unsigned char *const bytes = malloc(member->size == 0 ? 1 : (size_t)member->size);
     if (bytes == NULL)
         return nd_fail_memory(err);
-    const int      fd = nd_spool_new();
+    const int fd = nd_spool_new();
     enum nd_status status = ND_OK;
     if (!nd_zip_inflate_head(nd_dump_bytes(dump, file).bytes + member->offset,
                              member->stored_size, bytes, (size_t)member->size, &got))
@@ -181,14 +184,17 @@ static enum nd_status inflate_pickle(struct dump *dump, size_t file,
         status = nd_map_fd(fd, &map, err);
     if (fd >= 0)
         close(fd);
-    return status == ND_OK ? nd_dump_file_take(dump, dump->files[file].path, &map, ret_file, err)
-                           : status;
+    return status == ND_OK
+               ? nd_dump_file_take(dump, dump->files[file].path, &map, ret_file, err)
+               : status;
 }
 
 /* --- indexing ---------------------------------------------------------------------- */
 
-static enum nd_status archive_open(struct dump *dump, size_t file, struct archive *ret_archive,
-                                   const struct zip_member **ret_pickle, struct nd_error *err)
+static enum nd_status archive_open(struct dump *dump, size_t file,
+                                   struct archive *ret_archive,
+                                   const struct zip_member **ret_pickle,
+                                   struct nd_error *err)
 {
     struct archive archive = {.root = ""};
 
@@ -197,11 +203,12 @@ static enum nd_status archive_open(struct dump *dump, size_t file, struct archiv
     if (pickle == NULL)
         return nd_fail(err, ND_ERR_MALFORMED, "a member ROOT/data.pkl",
                        "a ZIP archive without one");
-    archive.root = nd_arena_copy(dump->arena, pickle->name,
-                                 strlen(pickle->name) - strlen("data.pkl"));
+    archive.root =
+        nd_arena_copy(dump->arena, pickle->name, strlen(pickle->name) - strlen("data.pkl"));
     if (archive.root == NULL)
         return nd_fail_memory(err);
-    bool is_program = archive_find(&archive, "constants.pkl", strlen("constants.pkl")) != NULL;
+    bool is_program =
+        archive_find(&archive, "constants.pkl", strlen("constants.pkl")) != NULL;
     const size_t root_len = strlen(archive.root);
     for (size_t i = 0; i < archive.zip.count && !is_program; i++)
         is_program = strncmp(archive.zip.members[i].name, archive.root, root_len) == 0 &&
@@ -219,10 +226,10 @@ static enum nd_status archive_open(struct dump *dump, size_t file, struct archiv
 
 static enum nd_status pt_index(struct dump *dump, size_t file, struct nd_error *err)
 {
-    struct archive           archive;
+    struct archive archive;
     const struct zip_member *member = NULL;
-    struct pickle            root;
-    struct pt_source         source = {
+    struct pickle root;
+    struct pt_source source = {
         .dump = dump, .file = file, .text_file = file, .find = pt_find, .user = &archive};
 
     ND_TRY(archive_open(dump, file, &archive, &member, err));

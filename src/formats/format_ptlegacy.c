@@ -24,19 +24,20 @@
 
 enum { VERSION = 1001 };
 
-static const unsigned char magic[] = {0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
+static const unsigned char magic[] = {0x6c, 0xfc, 0x9c, 0x46, 0xf9,
+                                      0x20, 0x6a, 0xa8, 0x50, 0x19};
 
 /* A key with its element size and place. */
 struct entry {
     const struct pickle *key;
-    uint64_t             offset, size;
-    unsigned             element_size; /* 0: no tensor refers to it */
-    const char          *why;          /* NULL: the bytes are there */
+    uint64_t offset, size;
+    unsigned element_size; /* 0: no tensor refers to it */
+    const char *why;       /* NULL: the bytes are there */
 };
 
 struct entries {
     struct entry *items; /* sorted by key */
-    size_t        count;
+    size_t count;
 };
 
 /* --- recognising ------------------------------------------------------------------- */
@@ -61,8 +62,8 @@ static int ptlegacy_probe(const struct dump_head *head)
 
     if (is_tar(head->bytes, head->size))
         return 64;
-    if (head->size < at + 2 + sizeof magic || head->bytes[0] != 0x80 || head->bytes[at] != 0x8a ||
-        memcmp(head->bytes + at + 2, magic, sizeof magic) != 0)
+    if (head->size < at + 2 + sizeof magic || head->bytes[0] != 0x80 ||
+        head->bytes[at] != 0x8a || memcmp(head->bytes + at + 2, magic, sizeof magic) != 0)
         return 0;
     return 96;
 }
@@ -72,7 +73,7 @@ static int ptlegacy_probe(const struct dump_head *head)
 static int key_compare(const struct pickle *a, const struct pickle *b)
 {
     const uint32_t len = a->len < b->len ? a->len : b->len;
-    const int      order = len == 0 ? 0 : memcmp(a->as.text, b->as.text, len);
+    const int order = len == 0 ? 0 : memcmp(a->as.text, b->as.text, len);
 
     return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
 }
@@ -114,8 +115,9 @@ static const char *ptlegacy_find(struct pt_source *source, const struct pickle *
     return NULL;
 }
 
-static enum nd_status entries_new(struct arena *arena, const struct pickle *keys, uint64_t at,
-                                  struct entries *ret_entries, struct nd_error *err)
+static enum nd_status entries_new(struct arena *arena, const struct pickle *keys,
+                                  uint64_t at, struct entries *ret_entries,
+                                  struct nd_error *err)
 {
     struct entries entries = {0};
 
@@ -146,10 +148,10 @@ static void entries_size(struct arena *arena, const struct entries *entries,
                          const struct pickle_list *persistent)
 {
     for (uint32_t i = 0; i < persistent->count; i++) {
-        struct pickle_list   id = {.items = &persistent->items[i], .count = 1, .capacity = 1};
-        const struct pickle  value = {.kind = PICKLE_PERSISTENT, .as.list = &id};
+        struct pickle_list id = {.items = &persistent->items[i], .count = 1, .capacity = 1};
+        const struct pickle value = {.kind = PICKLE_PERSISTENT, .as.list = &id};
         struct pt_storage_id parsed;
-        struct entry        *entry = entries_find(entries, nd_pickle_item(id.items, 2));
+        struct entry *entry = entries_find(entries, nd_pickle_item(id.items, 2));
         if (entry != NULL && entry->element_size == 0 &&
             nd_pt_storage_id(arena, &value, &parsed) == NULL)
             entry->element_size = nd_dtype_info(parsed.dtype)->size;
@@ -162,23 +164,26 @@ static bool entries_place(struct arena *arena, const struct entries *entries,
                           const struct pickle_list *keys, struct cursor *in)
 {
     const char *lost = NULL;
-    bool        whole = true;
+    bool whole = true;
 
     for (uint32_t i = 0; i < keys->count; i++) {
         struct entry *entry = entries_find(entries, &keys->items[i]);
-        uint64_t      numel;
+        uint64_t numel;
         entry->why = lost;
         if (lost != NULL)
             continue;
         if (entry->element_size == 0) {
-            lost = entry->why = "unsupported: it lies behind a storage of unknown element size";
+            lost = entry->why =
+                "unsupported: it lies behind a storage of unknown element size";
             continue;
         }
         const uint64_t at = in->at;
-        if (!nd_cursor_le(in, 8, &numel) || !nd_size_mul(numel, entry->element_size, &entry->size) ||
+        if (!nd_cursor_le(in, 8, &numel) ||
+            !nd_size_mul(numel, entry->element_size, &entry->size) ||
             entry->size > nd_cursor_left(in)) {
-            lost = nd_arena_format(arena, "the file ends inside the storage at byte %" PRIu64
-                                   ": it was cut off", at);
+            lost = nd_arena_format(
+                arena,
+                "the file ends inside the storage at byte %" PRIu64 ": it was cut off", at);
             if (lost == NULL)
                 lost = "the file ends inside a storage";
             entry->why = lost;
@@ -193,7 +198,8 @@ static bool entries_place(struct arena *arena, const struct entries *entries,
 
 /* --- indexing ---------------------------------------------------------------------- */
 
-static enum nd_status read_header(struct cursor *in, struct arena *arena, struct nd_error *err)
+static enum nd_status read_header(struct cursor *in, struct arena *arena,
+                                  struct nd_error *err)
 {
     struct pickle number, version, info;
     const uint64_t start = in->at;
@@ -206,19 +212,22 @@ static enum nd_status read_header(struct cursor *in, struct arena *arena, struct
     const uint64_t version_at = in->at;
     ND_TRY(nd_pickle_read(in, arena, &version, NULL, err));
     if (version.kind != PICKLE_INT || version.as.integer != VERSION)
-        return nd_fail_at(err, ND_ERR_UNSUPPORTED, version_at, "version 1001 of the legacy form",
-                          "another version");
+        return nd_fail_at(err, ND_ERR_UNSUPPORTED, version_at,
+                          "version 1001 of the legacy form", "another version");
     return nd_pickle_read(in, arena, &info, NULL, err);
 }
 
 static enum nd_status ptlegacy_index(struct dump *dump, size_t file, struct nd_error *err)
 {
-    struct cursor      in = nd_dump_bytes(dump, file);
+    struct cursor in = nd_dump_bytes(dump, file);
     struct pickle_list persistent;
-    struct pickle      root, keys;
-    struct entries     entries;
-    struct pt_source   source = {
-        .dump = dump, .file = file, .text_file = file, .find = ptlegacy_find, .user = &entries};
+    struct pickle root, keys;
+    struct entries entries;
+    struct pt_source source = {.dump = dump,
+                               .file = file,
+                               .text_file = file,
+                               .find = ptlegacy_find,
+                               .user = &entries};
 
     if (is_tar(in.bytes, in.size)) {
         nd_fail(err, ND_ERR_UNSUPPORTED, "a file of PyTorch 0.1.10 or later",

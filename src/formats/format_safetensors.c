@@ -11,7 +11,8 @@ static int safetensors_probe(const struct dump_head *head)
     return nd_st_probe(head->bytes, head->size);
 }
 
-static enum nd_status safetensors_index(struct dump *dump, size_t file, struct nd_error *err)
+static enum nd_status safetensors_index(struct dump *dump, size_t file,
+                                        struct nd_error *err)
 {
     struct st_header header;
 

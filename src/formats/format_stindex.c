@@ -6,8 +6,8 @@
  * SHARD is the base name of a safetensors file that stands beside the index; anything but a
  * plain name is refused, and symbolic links are not followed.  A shard that cannot be read
  * makes its tensors unreadable and leaves the others alone.  A folder with such an index in
- * it is read through the index, so that no tensor counts twice.  Learned from the files that
- * transformers' save_pretrained() and huggingface_hub write.
+ * it is read through the index, so that no tensor counts twice.  Learned from the files
+ * that transformers' save_pretrained() and huggingface_hub write.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,24 +25,24 @@ struct stindex_tensor {
 };
 
 struct stindex_shard {
-    const char      *name;
-    size_t           file;
+    const char *name;
+    size_t file;
     struct st_header header;
-    const char      *broken; /* why none of its tensors can be read */
+    const char *broken; /* why none of its tensors can be read */
 };
 
 struct stindex {
-    struct dump           *dump;
-    size_t                 file;
+    struct dump *dump;
+    size_t file;
     struct stindex_tensor *tensors; /* by name, as people sort names */
-    size_t                 count;
-    struct stindex_shard  *shards; /* by name, in byte order */
-    size_t                 shard_count, readable_count;
+    size_t count;
+    struct stindex_shard *shards; /* by name, in byte order */
+    size_t shard_count, readable_count;
 };
 
 static int stindex_probe(const struct dump_head *head)
 {
-    struct cursor    in = {.bytes = head->bytes, .size = head->size};
+    struct cursor in = {.bytes = head->bytes, .size = head->size};
     struct json_text key;
 
     if (head->size > STINDEX_MAX || !nd_json_accept(&in, '{'))
@@ -58,7 +58,8 @@ static int stindex_probe(const struct dump_head *head)
     return 0;
 }
 
-/* --- what the index says --------------------------------------------------------------- */
+/* --- what the index says ---------------------------------------------------------------
+ */
 
 static int tensor_order(const void *a, const void *b)
 {
@@ -84,7 +85,7 @@ static enum nd_status stindex_collect(struct stindex *index, const cJSON *map,
                                       struct nd_error *err)
 {
     struct arena *arena = index->dump->arena;
-    const cJSON  *item;
+    const cJSON *item;
 
     cJSON_ArrayForEach(item, map) index->count++;
     index->tensors = nd_arena_alloc(arena, index->count + 1, sizeof *index->tensors);
@@ -92,7 +93,8 @@ static enum nd_status stindex_collect(struct stindex *index, const cJSON *map,
     if (index->tensors == NULL || index->shards == NULL)
         return nd_fail_memory(err);
     struct stindex_tensor *next = index->tensors;
-    cJSON_ArrayForEach(item, map) {
+    cJSON_ArrayForEach(item, map)
+    {
         if (!cJSON_IsString(item) || !stindex_plain(item->valuestring))
             return nd_fail_key(err, ND_ERR_MALFORMED, "weight_map",
                                "plain names of files beside the index",
@@ -111,12 +113,12 @@ static enum nd_status stindex_collect(struct stindex *index, const cJSON *map,
 static enum nd_status stindex_parse(struct stindex *index, struct nd_error *err)
 {
     const struct cursor bytes = nd_dump_bytes(index->dump, index->file);
-    cJSON              *root;
+    cJSON *root;
 
     if (bytes.size > STINDEX_MAX)
         return nd_fail(err, ND_ERR_LIMIT, "an index of at most 100 MB", "a larger file");
     ND_TRY(nd_json_parse(bytes.bytes, bytes.size, false, &root, err));
-    const cJSON   *map = cJSON_GetObjectItemCaseSensitive(root, "weight_map");
+    const cJSON *map = cJSON_GetObjectItemCaseSensitive(root, "weight_map");
     enum nd_status status = ND_OK;
     if (!cJSON_IsObject(map))
         status = nd_fail_key(err, ND_ERR_MALFORMED, "weight_map",
@@ -143,9 +145,11 @@ static void stindex_sort(struct stindex *index)
     index->shard_count = kept;
 }
 
-/* --- the shards ------------------------------------------------------------------------ */
+/* --- the shards ------------------------------------------------------------------------
+ */
 
-/* Beside the index means: in the folder of the index, wherever in a directory dump that is. */
+/* Beside the index means: in the folder of the index, wherever in a directory dump that is.
+ */
 static enum nd_status shard_open(struct stindex *index, struct stindex_shard *shard,
                                  struct nd_error *err)
 {
@@ -153,8 +157,8 @@ static enum nd_status shard_open(struct stindex *index, struct stindex_shard *sh
     const char *slash = own == NULL ? NULL : strrchr(own, '/');
     const char *path = slash == NULL
                            ? shard->name
-                           : nd_arena_format(index->dump->arena, "%.*s/%s", (int)(slash - own),
-                                             own, shard->name);
+                           : nd_arena_format(index->dump->arena, "%.*s/%s",
+                                             (int)(slash - own), own, shard->name);
 
     if (path == NULL)
         return nd_fail_memory(err);
@@ -168,15 +172,16 @@ static enum nd_status stindex_open_shards(struct stindex *index, struct nd_error
 {
     for (size_t i = 0; i < index->shard_count; i++) {
         struct stindex_shard *shard = &index->shards[i];
-        struct nd_error       why = {0};
-        const enum nd_status  status = shard_open(index, shard, &why);
+        struct nd_error why = {0};
+        const enum nd_status status = shard_open(index, shard, &why);
         if (status == ND_OK) {
             index->readable_count++;
             nd_dump_file_rest(index->dump, shard->file);
             continue;
         }
         nd_error_file(&why, shard->name);
-        if (status == ND_ERR_MEMORY || (i + 1 == index->shard_count && index->readable_count == 0)) {
+        if (status == ND_ERR_MEMORY ||
+            (i + 1 == index->shard_count && index->readable_count == 0)) {
             if (err != NULL)
                 *err = why;
             return status;
@@ -191,16 +196,16 @@ static enum nd_status stindex_open_shards(struct stindex *index, struct nd_error
     return ND_OK;
 }
 
-static enum nd_status stindex_add(struct stindex *index, const struct stindex_tensor *tensor,
-                                  struct nd_error *err)
+static enum nd_status stindex_add(struct stindex *index,
+                                  const struct stindex_tensor *tensor, struct nd_error *err)
 {
     const struct stindex_shard key = {.name = tensor->shard};
-    struct stindex_shard      *shard =
+    struct stindex_shard *shard =
         bsearch(&key, index->shards, index->shard_count, sizeof key, shard_order);
     struct dump_slot slot = nd_dump_slot_init();
 
-    struct st_entry *entry = shard->broken == NULL ? nd_st_find(&shard->header, tensor->name)
-                                                   : NULL;
+    struct st_entry *entry =
+        shard->broken == NULL ? nd_st_find(&shard->header, tensor->name) : NULL;
     if (entry != NULL) {
         entry->named = true;
         slot = nd_st_slot(entry, shard->file);
@@ -224,9 +229,9 @@ static enum nd_status stindex_unmapped(const struct stindex *index, struct nd_er
             const struct st_entry *entry = shard->header.entries[k];
             if (entry->named)
                 continue;
-            const char *what = nd_arena_format(index->dump->arena,
-                                               "%s: tensor \"%s\" is not in the index",
-                                               shard->name, entry->name);
+            const char *what =
+                nd_arena_format(index->dump->arena, "%s: tensor \"%s\" is not in the index",
+                                shard->name, entry->name);
             if (what == NULL)
                 return nd_fail_memory(err);
             ND_TRY(nd_dump_ignore(index->dump, what, err));
@@ -246,12 +251,13 @@ static enum nd_status stindex_read(struct stindex *index, struct nd_error *err)
     return stindex_unmapped(index, err);
 }
 
-/* --- a folder with an index --------------------------------------------------------------- */
+/* --- a folder with an index
+ * --------------------------------------------------------------- */
 
 static bool stindex_is_index(const char *name)
 {
     static const char end[] = ".safetensors.index.json";
-    const size_t      len = strlen(name);
+    const size_t len = strlen(name);
 
     return len >= sizeof end - 1 && strcmp(name + len - (sizeof end - 1), end) == 0;
 }
@@ -284,7 +290,7 @@ static enum nd_status stindex_ignore_others(const struct stindex *index,
 static enum nd_status stindex_folder(struct stindex *index, struct nd_error *err)
 {
     struct dump_directory directory;
-    size_t                i = 0;
+    size_t i = 0;
 
     ND_TRY(nd_dump_directory_read(index->dump, "", &directory, err));
     while (i < directory.name_count && !stindex_is_index(directory.names[i]))

@@ -63,7 +63,7 @@ enum nd_status nd_json_parse(const unsigned char *bytes, uint64_t size, bool all
                              cJSON **ret_root, struct nd_error *err)
 {
     struct cursor in = {.bytes = bytes, .size = size};
-    uint64_t      nan_count = 0;
+    uint64_t nan_count = 0;
 
     if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
         in.at = 3;

@@ -34,7 +34,8 @@ enum nd_status nd_json_unexpected(const struct cursor *in, const char *expected,
                                   struct nd_error *err)
 {
     if (in->at >= in->size)
-        return nd_fail_at(err, ND_ERR_MALFORMED, in->at, expected, "the end of the JSON text");
+        return nd_fail_at(err, ND_ERR_MALFORMED, in->at, expected,
+                          "the end of the JSON text");
     const unsigned char c = in->bytes[in->at];
     if (c > 0x20 && c < 0x7f)
         return nd_fail_at(err, ND_ERR_MALFORMED, in->at, expected, "'%c'", c);
@@ -62,22 +63,24 @@ static unsigned char peek(const struct cursor *in, uint64_t at)
     return at < in->size ? in->bytes[at] : 0;
 }
 
-enum nd_status nd_json_scan_size(struct cursor *in, uint64_t *ret_value, struct nd_error *err)
+enum nd_status nd_json_scan_size(struct cursor *in, uint64_t *ret_value,
+                                 struct nd_error *err)
 {
     nd_json_skip_blank(in);
     const uint64_t first = in->at;
-    uint64_t       value = 0, at = first;
+    uint64_t value = 0, at = first;
 
     for (; is_digit(peek(in, at)); at++) {
-        if (!nd_size_mul(value, 10, &value) || !nd_size_add(value, peek(in, at) - '0', &value))
+        if (!nd_size_mul(value, 10, &value) ||
+            !nd_size_add(value, peek(in, at) - '0', &value))
             return nd_fail_at(err, ND_ERR_MALFORMED, first, "a number below 2^64",
                               "a larger number");
     }
     const unsigned char next = peek(in, at);
     if (at == first || next == '.' || (next | 0x20) == 'e' ||
         (at > first + 1 && in->bytes[first] == '0'))
-        return nd_json_unexpected(in, "a whole number that is not negative, in plain digits",
-                                  err);
+        return nd_json_unexpected(
+            in, "a whole number that is not negative, in plain digits", err);
     in->at = at;
     *ret_value = value;
     return ND_OK;
@@ -127,19 +130,19 @@ static bool scan_word(struct cursor *in, const char *word)
 /* --- whole values ------------------------------------------------------------------ */
 
 struct json_walk {
-    struct cursor    *in;
-    bool              allow_nan;
-    uint64_t          nan_count;
-    size_t            depth;
-    bool              is_object[ND_JSON_MAX_DEPTH];
-    size_t            first_key[ND_JSON_MAX_DEPTH]; /* of the open objects, in keys[] */
+    struct cursor *in;
+    bool allow_nan;
+    uint64_t nan_count;
+    size_t depth;
+    bool is_object[ND_JSON_MAX_DEPTH];
+    size_t first_key[ND_JSON_MAX_DEPTH]; /* of the open objects, in keys[] */
     struct json_text *keys;
-    size_t            key_count, key_capacity;
+    size_t key_count, key_capacity;
 };
 
 static enum nd_status walk_scalar(struct json_walk *walk, struct nd_error *err)
 {
-    struct cursor   *in = walk->in;
+    struct cursor *in = walk->in;
     struct json_text text;
 
     if (peek(in, in->at) == '"')
@@ -152,13 +155,15 @@ static enum nd_status walk_scalar(struct json_walk *walk, struct nd_error *err)
         if (walk->allow_nan)
             return ND_OK;
         in->at = at;
-        return nd_fail_at(err, ND_ERR_MALFORMED, at, "a JSON value (JSON has no such number)",
+        return nd_fail_at(err, ND_ERR_MALFORMED, at,
+                          "a JSON value (JSON has no such number)",
                           "a bare NaN or Infinity");
     }
     return scan_number(in, err);
 }
 
-static enum nd_status walk_open(struct json_walk *walk, bool is_object, struct nd_error *err)
+static enum nd_status walk_open(struct json_walk *walk, bool is_object,
+                                struct nd_error *err)
 {
     if (walk->depth == ND_JSON_MAX_DEPTH)
         return nd_fail_at(err, ND_ERR_LIMIT, walk->in->at, "at most 64 levels of nesting",
@@ -200,19 +205,21 @@ static enum nd_status walk_close(struct json_walk *walk, struct nd_error *err)
     walk->depth--;
     if (!walk->is_object[walk->depth])
         return ND_OK;
-    struct json_text *keys = walk->keys + walk->first_key[walk->depth];
-    const size_t      count = walk->key_count - walk->first_key[walk->depth];
+    const size_t count = walk->key_count - walk->first_key[walk->depth];
     walk->key_count -= count;
     if (count < 2)
         return ND_OK;
+    struct json_text *keys = walk->keys + walk->key_count;
     qsort(keys, count, sizeof *keys, key_order);
     for (size_t i = 1; i < count; i++) {
         if (nd_json_text_compare(&keys[i - 1], &keys[i]) != 0)
             continue;
-        const struct json_text *later = keys[i].at > keys[i - 1].at ? &keys[i] : &keys[i - 1];
+        const struct json_text *later =
+            keys[i].at > keys[i - 1].at ? &keys[i] : &keys[i - 1];
         return nd_fail_at(err, ND_ERR_MALFORMED, later->at, "keys that differ",
                           "the key \"%.*s\" a second time",
-                          later->len > 200 ? 200 : (int)later->len, (const char *)later->raw);
+                          later->len > 200 ? 200 : (int)later->len,
+                          (const char *)later->raw);
     }
     return ND_OK;
 }
@@ -225,7 +232,8 @@ static enum nd_status walk_after(struct json_walk *walk, struct nd_error *err)
         if (nd_json_accept(walk->in, ','))
             return is_object ? walk_key(walk, err) : ND_OK;
         if (!nd_json_accept(walk->in, is_object ? '}' : ']'))
-            return nd_json_unexpected(walk->in, is_object ? "',' or '}'" : "',' or ']'", err);
+            return nd_json_unexpected(walk->in, is_object ? "',' or '}'" : "',' or ']'",
+                                      err);
         ND_TRY(walk_close(walk, err));
     }
     return ND_OK;
@@ -252,10 +260,10 @@ static enum nd_status walk_value(struct json_walk *walk, struct nd_error *err)
     return ND_OK;
 }
 
-enum nd_status nd_json_scan_value(struct cursor *in, bool allow_nan, uint64_t *ret_nan_count,
-                                  struct nd_error *err)
+enum nd_status nd_json_scan_value(struct cursor *in, bool allow_nan,
+                                  uint64_t *ret_nan_count, struct nd_error *err)
 {
-    struct json_walk     walk = {.in = in, .allow_nan = allow_nan};
+    struct json_walk walk = {.in = in, .allow_nan = allow_nan};
     const enum nd_status status = walk_value(&walk, err);
 
     free(walk.keys);

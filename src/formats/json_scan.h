@@ -20,9 +20,9 @@
 /* A string as it stands in the text, quotes excluded. */
 struct json_text {
     const unsigned char *raw;
-    size_t               len;
-    bool                 escaped; /* holds a backslash */
-    uint64_t             at;      /* of the opening quote */
+    size_t len;
+    bool escaped; /* holds a backslash */
+    uint64_t at;  /* of the opening quote */
 };
 
 void nd_json_skip_blank(struct cursor *in);
@@ -37,13 +37,14 @@ enum nd_status nd_json_unexpected(const struct cursor *in, const char *expected,
 enum nd_status nd_json_scan_text(struct cursor *in, struct json_text *ret_text,
                                  struct nd_error *err);
 /* An unsigned whole number written in digits alone, exactly. */
-enum nd_status nd_json_scan_size(struct cursor *in, uint64_t *ret_value, struct nd_error *err);
+enum nd_status nd_json_scan_size(struct cursor *in, uint64_t *ret_value,
+                                 struct nd_error *err);
 /*
  * Any value, checked and passed over.  allow_nan: bare NaN, Infinity and -Infinity are
  * values too, and *ret_nan_count (may be NULL) counts them.
  */
-enum nd_status nd_json_scan_value(struct cursor *in, bool allow_nan, uint64_t *ret_nan_count,
-                                  struct nd_error *err);
+enum nd_status nd_json_scan_value(struct cursor *in, bool allow_nan,
+                                  uint64_t *ret_nan_count, struct nd_error *err);
 
 bool nd_json_text_is(const struct json_text *text, const char *string);
 /* Order of the decoded bytes. */

@@ -77,8 +77,8 @@ enum nd_status nd_json_scan_text(struct cursor *in, struct json_text *ret_text,
     bool escaped = false;
     for (in->at++; in->at < in->size;) {
         const unsigned char *p = in->bytes + in->at;
-        const uint64_t       left = in->size - in->at;
-        size_t               len = 1;
+        const uint64_t left = in->size - in->at;
+        size_t len = 1;
         if (*p == '"') {
             *ret_text = (struct json_text){.raw = in->bytes + opening + 1,
                                            .len = (size_t)(in->at - opening - 1),
@@ -143,7 +143,7 @@ size_t nd_json_text_decode(const struct json_text *text, char *dst)
             continue;
         }
         unsigned char unit[4];
-        const size_t  n = text_unit(text, &at, unit);
+        const size_t n = text_unit(text, &at, unit);
         for (size_t i = 0; i < n; i++)
             dst[len++] = (char)unit[i];
     }
@@ -155,11 +155,11 @@ int nd_json_text_compare(const struct json_text *a, const struct json_text *b)
 {
     if (!a->escaped && !b->escaped) {
         const size_t shorter = a->len < b->len ? a->len : b->len;
-        const int    order = memcmp(a->raw, b->raw, shorter);
+        const int order = memcmp(a->raw, b->raw, shorter);
         return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
     }
     unsigned char unit_a[4], unit_b[4];
-    size_t        at_a = 0, at_b = 0, n_a = 0, n_b = 0, i_a = 0, i_b = 0;
+    size_t at_a = 0, at_b = 0, n_a = 0, n_b = 0, i_a = 0, i_b = 0;
     for (;;) {
         if (i_a == n_a) {
             n_a = at_a < a->len ? text_unit(a, &at_a, unit_a) : 0;

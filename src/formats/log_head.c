@@ -73,7 +73,7 @@ static void head_take_first(struct slice *head, struct log_record *record)
 static void head_take_type(struct slice *head, struct log_record *record)
 {
     const char last = head->len > 0 ? head->at[head->len - 1] : '\0';
-    size_t     at = head->len;
+    size_t at = head->len;
 
     if (last != ')' && last != ']')
         return;
@@ -91,7 +91,7 @@ static void head_take_suffix(struct slice *head, struct log_record *record)
     if (record->slot[0] != '\0')
         return;
     for (size_t at = head->len; at > 1 && head->len - at < 24; at--) {
-        const char         joint = head->at[at - 1];
+        const char joint = head->at[at - 1];
         const struct slice word = {head->at + at, head->len - at};
         if ((joint != '.' && joint != '/' && joint != ':') || word.len < 2 ||
             nd_char_digit(word.at[0]))
@@ -111,9 +111,11 @@ static bool head_is_name(struct slice name, bool may_hold_blanks)
         return false;
     if (!may_hold_blanks && memchr(name.at, ' ', name.len) != NULL)
         return false;
-    if (nd_slice_is(name, "Absolute Difference") || nd_slice_is(name, "Relative Difference"))
+    if (nd_slice_is(name, "Absolute Difference") ||
+        nd_slice_is(name, "Relative Difference"))
         return false;
-    return nd_log_number(name.at, name.at + name.len, &value, &half) != name.at + name.len ||
+    return nd_log_number(name.at, name.at + name.len, &value, &half) !=
+               name.at + name.len ||
            memchr(name.at, '.', name.len) == NULL;
 }
 
@@ -126,7 +128,8 @@ bool nd_log_head(struct slice head, struct log_record *record)
     head_take_type(&head, record);
     head_take_first(&head, record);
     head_take_suffix(&head, record);
-    if (head.len > 2 && head.at[0] == '[' && memchr(head.at, ']', head.len) == head.at + head.len - 1)
+    if (head.len > 2 && head.at[0] == '[' &&
+        memchr(head.at, ']', head.len) == head.at + head.len - 1)
         head = (struct slice){head.at + 1, head.len - 2};
     record->name = head;
     return head_is_name(head, barred);

@@ -9,107 +9,32 @@
  * ours are passed over, and so are words between pairs ("min=-4.1 at (0, 12, 7)").
  */
 #include "formats/log_head.h"
+#include "formats/log_keys.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
-
-enum pair_key {
-    KEY_NONE,
-    KEY_MAX,
-    KEY_MIN,
-    KEY_MEAN,
-    KEY_NORM,
-    KEY_NAN,
-    KEY_SHAPE,
-    KEY_DTYPE,
-    KEY_DEVICE,
-    KEY_NAME,
-    KEY_SLOT,  /* "output=0" */
-    KEY_ABS_MAX, /* of absolute values: read where nothing better is printed */
-    KEY_ABS_MEAN,
-    KEY_OTHER, /* a statistic that is not compared */
-};
-
-/* Spelled as people do, without case, dashes, dots and underscores. */
-static const struct {
-    const char   *word;
-    enum pair_key key;
-} pair_keys[] = {
-    {"max", KEY_MAX},          {"maximum", KEY_MAX},    {"amax", KEY_MAX},
-    {"cleanmax", KEY_MAX},     {"maxvalue", KEY_MAX},   {"min", KEY_MIN},
-    {"minimum", KEY_MIN},      {"amin", KEY_MIN},       {"cleanmin", KEY_MIN},
-    {"minvalue", KEY_MIN},     {"mean", KEY_MEAN},      {"avg", KEY_MEAN},
-    {"average", KEY_MEAN},     {"meanvalue", KEY_MEAN}, {"norm", KEY_NORM},
-    {"l2norm", KEY_NORM},      {"nan", KEY_NAN},
-    {"nans", KEY_NAN},         {"numnan", KEY_NAN},     {"nancount", KEY_NAN},
-    {"shape", KEY_SHAPE},      {"size", KEY_SHAPE},     {"dtype", KEY_DTYPE},
-    {"device", KEY_DEVICE},    {"name", KEY_NAME},      {"layer", KEY_NAME},
-    {"layername", KEY_NAME},   {"module", KEY_NAME},    {"case", KEY_NAME},
-    {"op", KEY_NAME},          {"output", KEY_SLOT},    {"input", KEY_SLOT},
-    {"std", KEY_OTHER},        {"stddev", KEY_OTHER},   {"var", KEY_OTHER},
-    {"variance", KEY_OTHER},   {"sum", KEY_OTHER},      {"median", KEY_OTHER},
-    {"absmax", KEY_ABS_MAX},   {"absmean", KEY_ABS_MEAN}, {"avgmagnitude", KEY_OTHER},
-    {"rms", KEY_OTHER},        {"numel", KEY_OTHER},    {"numinf", KEY_OTHER},
-    {"inf", KEY_OTHER},        {"numzero", KEY_OTHER},  {"maxabs", KEY_ABS_MAX},
-    {"meanabs", KEY_ABS_MEAN},    {"maxrel", KEY_OTHER},
-};
 
 static bool pair_char(char c)
 {
     return nd_char_word(c) || c == '-' || c == '.';
 }
 
-static enum pair_key pair_key_of(struct slice word)
-{
-    char   plain[24];
-    size_t len = 0;
-
-    for (size_t i = 0; i < word.len; i++) {
-        const char c = word.at[i];
-        if (c == '-' || c == '_' || c == '.')
-            continue;
-        if (len + 1 == sizeof plain)
-            return KEY_NONE;
-        plain[len++] = c;
-    }
-    plain[len] = '\0';
-    for (size_t i = 0; i < sizeof pair_keys / sizeof pair_keys[0]; i++)
-        if (pair_keys[i].word[0] == (plain[0] | 0x20) &&
-            strcasecmp(pair_keys[i].word, plain) == 0)
-            return pair_keys[i].key;
-    return KEY_NONE;
-}
-
-/* --- pairs ----------------------------------------------------------------------------- */
+/* --- pairs -----------------------------------------------------------------------------
+ */
 
 struct pair {
-    enum pair_key key;
-    char          slot[32]; /* of "out_max"; "": none */
-    char          sign;     /* '=' or ':' */
-    const char   *value;    /* behind the sign and blanks */
+    enum log_key key;
+    char slot[32];     /* of "out_max"; "": none */
+    char sign;         /* '=' or ':' */
+    const char *value; /* behind the sign and blanks */
 };
-
-/* "out_max": the slot before the first joint, and the key behind it. */
-static enum pair_key pair_key_with_slot(struct slice word, char slot[32])
-{
-    for (size_t i = 1; i + 1 < word.len; i++) {
-        if (word.at[i] != '_' && word.at[i] != '.' && word.at[i] != '-')
-            continue;
-        const enum pair_key key =
-            pair_key_of((struct slice){word.at + i + 1, word.len - i - 1});
-        if (key != KEY_NONE && nd_log_slot((struct slice){word.at, i}, slot))
-            return key;
-    }
-    return KEY_NONE;
-}
 
 /* A key at p with its sign: "max=", "[MAX]: ", "'max': "; false if none stands there. */
 static bool pair_at(const char *p, const char *end, struct pair *ret_pair)
 {
     struct pair pair = {0};
-    const char  opening = *p;
-    const bool  enclosed = opening == '[' || opening == '\'' || opening == '"';
+    const char opening = *p;
+    const bool enclosed = opening == '[' || opening == '\'' || opening == '"';
 
     p += enclosed;
     struct slice word = {p, 0};
@@ -130,9 +55,9 @@ static bool pair_at(const char *p, const char *end, struct pair *ret_pair)
     while (p < end && *p == ' ')
         p++;
     pair.value = p;
-    pair.key = pair_key_of(word);
+    pair.key = nd_log_key(word);
     if (pair.key == KEY_NONE)
-        pair.key = pair_key_with_slot(word, pair.slot);
+        pair.key = nd_log_key_with_slot(word, pair.slot);
     *ret_pair = pair;
     return true;
 }
@@ -186,7 +111,7 @@ static const char *pair_skip(const char *p, const char *end)
 static const char *pair_nan_count(const char *p, const char *end, struct log_record *record)
 {
     uint64_t count = 0;
-    size_t   len = 0;
+    size_t len = 0;
 
     while (p + len < end && nd_char_digit(p[len]) && len < 18)
         count = count * 10 + (uint64_t)(p[len++] - '0');
@@ -201,10 +126,11 @@ static const char *pair_nan_count(const char *p, const char *end, struct log_rec
 }
 
 /* Takes the value of a known key into the record; returns the position behind it. */
-static const char *pair_take(const struct pair *pair, const char *end, struct log_record *record)
+static const char *pair_take(const struct pair *pair, const char *end,
+                             struct log_record *record)
 {
     const char *p = pair->value, *after = NULL;
-    double      value, half;
+    double value, half;
 
     switch (pair->key) {
     case KEY_MAX:
@@ -219,7 +145,8 @@ static const char *pair_take(const struct pair *pair, const char *end, struct lo
     case KEY_ABS_MEAN:
         after = pair_number(p, end, &value, &half);
         if (after != NULL) {
-            record->absolute[pair->key - KEY_ABS_MAX] = (struct log_number){value, half, true};
+            record->absolute[pair->key - KEY_ABS_MAX] =
+                (struct log_number){value, half, true};
             record->has_absolute = true;
         }
         break;
@@ -241,14 +168,15 @@ static const char *pair_take(const struct pair *pair, const char *end, struct lo
     return after != NULL ? after : pair_skip(p, end);
 }
 
-/* --- lines ------------------------------------------------------------------------------- */
+/* --- lines -------------------------------------------------------------------------------
+ */
 
 struct pair_line {
     struct log_record *records; /* [count] is the one being filled */
-    size_t             count;
-    struct slice       named; /* by NAME=, if the head names nothing */
-    bool               only_equals; /* every key so far had '=' */
-    bool               full;
+    size_t count;
+    struct slice named; /* by NAME=, if the head names nothing */
+    bool only_equals;   /* every key so far had '=' */
+    bool full;
 };
 
 static bool line_boundary(const char *p, const char *line)
@@ -264,7 +192,8 @@ static const char *line_first_pair(const char *line, const char *end, struct pai
         if (!line_boundary(p, line) || !(pair_char(*p) || strchr("['\"", *p) != NULL) ||
             !pair_at(p, end, ret_pair) || ret_pair->key == KEY_NONE)
             continue;
-        if (ret_pair->key > KEY_NORM || pair_number(ret_pair->value, end, &value, &half) != NULL)
+        if (ret_pair->key > KEY_NORM ||
+            pair_number(ret_pair->value, end, &value, &half) != NULL)
             return p;
     }
     return NULL;
@@ -311,9 +240,10 @@ static void line_switch(struct pair_line *line, const char slot[32])
 static const char *line_word(struct pair_line *line, const char *p, const char *end)
 {
     struct slice word = {p, 0};
-    char         slot[32];
+    char slot[32];
 
-    while (p + word.len < end && (pair_char(p[word.len]) || strchr("[]", p[word.len]) != NULL))
+    while (p + word.len < end &&
+           (pair_char(p[word.len]) || strchr("[]", p[word.len]) != NULL))
         word.len++;
     if (word.len == 0)
         return p + 1;
@@ -326,7 +256,7 @@ static const char *line_pair(struct pair_line *line, const struct pair *pair, co
                              const char *end)
 {
     struct log_record *record = &line->records[line->count];
-    char               slot[32];
+    char slot[32];
 
     if (pair->key == KEY_NONE)
         return line_word(line, p, end);
@@ -357,7 +287,7 @@ static const char *line_pair(struct pair_line *line, const struct pair *pair, co
 static size_t line_finish(struct pair_line *line, struct slice head, bool has_colon)
 {
     struct log_record first = line->records[0];
-    size_t            kept = 0;
+    size_t kept = 0;
 
     first.name = (struct slice){0};
     const char explicit_slot = first.slot[0];
@@ -374,26 +304,26 @@ static size_t line_finish(struct pair_line *line, struct slice head, bool has_co
         if (i == 0 && explicit_slot == '\0')
             memcpy(record.slot, first.slot, sizeof record.slot);
         record.strength = has_colon && line->only_equals && record.printed >= 2 ? LOG_STRONG
-                          : record.printed >= 2 || record.has_shape              ? LOG_FAIR
-                                                                                 : LOG_WEAK;
+                          : record.printed >= 2 || record.has_shape             ? LOG_FAIR
+                                                                                : LOG_WEAK;
         line->records[kept++] = record;
     }
     return kept;
 }
 
-size_t nd_log_pairs(const char *at, const char *end, struct log_record records[ND_LOG_GROUPS],
-                    bool *ret_nameless)
+size_t nd_log_pairs(const char *at, const char *end,
+                    struct log_record records[ND_LOG_GROUPS], bool *ret_nameless)
 {
     struct pair_line line = {.records = records, .only_equals = true};
-    struct pair      pair;
-    const char      *p = line_first_pair(at, end, &pair);
+    struct pair pair;
+    const char *p = line_first_pair(at, end, &pair);
 
     *ret_nameless = false;
     if (p == NULL)
         return 0;
     const struct slice head = {at, (size_t)(p - at)};
     const struct slice tight = nd_slice_trim(head, " ");
-    const char         last = tight.len > 0 ? tight.at[tight.len - 1] : '|';
+    const char last = tight.len > 0 ? tight.at[tight.len - 1] : '|';
     if (pair.sign == ':' && *p != '[' && strchr(":|,([{)]", last) == NULL)
         return 0; /* "grad norm: 1.5" is one key of two words */
     records[0] = nd_log_record_init();

@@ -62,8 +62,9 @@ static size_t time_len(const char *p, const char *end)
 /* A date, a time, or both: "2024-03-05T10:11:12.345Z", "03/05/2024-10:11:12". */
 static size_t stamp_len(const char *p, const char *end)
 {
-    static const char *const dates[] = {"9999-99-99", "9999/99/99", "99/99/9999", "99/99/99"};
-    size_t                   date = 0;
+    static const char *const dates[] = {"9999-99-99", "9999/99/99", "99/99/9999",
+                                        "99/99/99"};
+    size_t date = 0;
 
     for (size_t i = 0; i < sizeof dates / sizeof dates[0] && date == 0; i++)
         date = match(p, end, dates[i]);
@@ -84,9 +85,9 @@ static size_t stamp_len(const char *p, const char *end)
 /* A stamp with what encloses and follows it: "[...]", "(pid)", and a dash or a bar. */
 static size_t prefix_stamp(const char *p, const char *end)
 {
-    const bool   bracket = p < end && *p == '[';
+    const bool bracket = p < end && *p == '[';
     const size_t stamp = stamp_len(p + bracket, end);
-    size_t       len = stamp + bracket;
+    size_t len = stamp + bracket;
 
     if (stamp == 0 || (bracket && (p + len >= end || p[len] != ']')))
         return 0;
@@ -130,7 +131,7 @@ static int64_t rank_in(const char *p, const char *end)
     while (p < end && memchr(" :=_", *p, 4) != NULL)
         p++;
     const size_t digits = run_of(p, end, nd_char_digit);
-    int64_t      rank = 0;
+    int64_t rank = 0;
     if (digits == 0 || digits > 9 || p + digits != end)
         return -1;
     for (size_t i = 0; i < digits; i++)
@@ -160,13 +161,14 @@ static size_t prefix_bracket(const char *p, const char *end, struct log_tags *ta
     if (p >= end || *p != '[')
         return 0;
     const size_t most = end - p > 80 ? 80 : (size_t)(end - p);
-    const char  *closing = memchr(p, ']', most);
+    const char *closing = memchr(p, ']', most);
     if (closing == NULL || memchr(p, '=', (size_t)(closing - p)) != NULL)
         return 0;
     const char *inner = p + 1, *after = closing + 1;
-    int64_t     rank = rank_in(inner, closing);
+    int64_t rank = rank_in(inner, closing);
     if ((size_t)(end - after) >= sizeof out - 1 &&
-        (memcmp(after, out, sizeof out - 1) == 0 || memcmp(after, err, sizeof err - 1) == 0)) {
+        (memcmp(after, out, sizeof out - 1) == 0 ||
+         memcmp(after, err, sizeof err - 1) == 0)) {
         const char *comma = memchr(inner, ',', (size_t)(closing - inner)); /* job, rank */
         rank = whole_number(comma == NULL ? inner : comma + 1, closing);
         after += sizeof out - 1;
@@ -186,7 +188,7 @@ static size_t prefix_process(const char *p, const char *end)
     if (p >= end || *p != '(')
         return 0;
     const size_t most = end - p > 80 ? 80 : (size_t)(end - p);
-    const char  *closing = memchr(p, ')', most);
+    const char *closing = memchr(p, ')', most);
     if (closing == NULL)
         return 0;
     for (const char *c = p; c + 4 < closing; c++)
@@ -223,7 +225,8 @@ static size_t prefix_logger(const char *p, const char *end, const char *line)
     if (after >= end || *after != ':')
         return 0;
     const size_t digits = run_of(after + 1, end, nd_char_digit);
-    if (digits > 0 && match(after + 1 + digits, end, ":") > 0 && memchr(p, '.', word) != NULL)
+    if (digits > 0 && match(after + 1 + digits, end, ":") > 0 &&
+        memchr(p, '.', word) != NULL)
         return word + digits + 2;
     return p[-1] == ':' ? word + 1 : 0;
 }
@@ -249,7 +252,7 @@ static size_t prefix_rank(const char *p, const char *end, struct log_tags *tags)
 static size_t prefix_runner(const char *p, const char *end, struct log_tags *tags)
 {
     static const char stamp[] = "-99/99/99-99:99:99: ";
-    const size_t      most = end - p > 120 ? 120 : (size_t)(end - p);
+    const size_t most = end - p > 120 ? 120 : (size_t)(end - p);
 
     for (size_t i = 1; i < most && p[i] != ' '; i++) {
         if (match(p + i, end, stamp) == 0)
@@ -263,9 +266,9 @@ static size_t prefix_runner(const char *p, const char *end, struct log_tags *tag
 /* Verdicts and words that introduce a name. */
 static size_t prefix_word(const char *p, const char *end)
 {
-    static const char *const words[] = {"OK ",  "PASS ", "PASSED ", "FAIL ",   "FAILED ",
-                                        "*** ", "- ",    "| ",      "NaN in ", "Inf in ",
-                                        ">>> ", "layer ", "Layer ", "module ", "Module "};
+    static const char *const words[] = {"OK ",  "PASS ",  "PASSED ", "FAIL ",   "FAILED ",
+                                        "*** ", "- ",     "| ",      "NaN in ", "Inf in ",
+                                        ">>> ", "layer ", "Layer ",  "module ", "Module "};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         const size_t len = strlen(words[i]);
@@ -275,7 +278,8 @@ static size_t prefix_word(const char *p, const char *end)
     return 0;
 }
 
-static size_t prefix_any(const char *p, const char *end, const char *line, struct log_tags *tags)
+static size_t prefix_any(const char *p, const char *end, const char *line,
+                         struct log_tags *tags)
 {
     size_t len = prefix_stamp(p, end);
 
@@ -294,7 +298,7 @@ size_t nd_log_peel(const char *at, const char *end, const char *ret_starts[ND_LO
                    struct log_tags *ret_tags)
 {
     const char *line = at;
-    size_t      count = 0;
+    size_t count = 0;
 
     *ret_tags = (struct log_tags){.rank = -1};
     at += blanks(at, end);
@@ -306,7 +310,8 @@ size_t nd_log_peel(const char *at, const char *end, const char *ret_starts[ND_LO
         len += blanks(at + len, end);
         at += len;
         /* A dash or a colon that only joins: "... 10:11:12(4242)-[INFO]". */
-        if (at < end && (*at == '-' || *at == ':') && at + 1 < end && memchr(" [", at[1], 2) != NULL)
+        if (at < end && (*at == '-' || *at == ':') && at + 1 < end &&
+            memchr(" [", at[1], 2) != NULL)
             at += 1 + blanks(at + 1, end);
         ret_starts[count++] = at;
     }

@@ -9,7 +9,7 @@
 enum { ND_LOG_PREFIXES = 16 };
 
 struct log_tags {
-    int64_t      rank;   /* -1: none */
+    int64_t rank;        /* -1: none */
     struct slice runner; /* Polygraphy's; len 0: none */
 };
 

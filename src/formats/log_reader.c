@@ -20,13 +20,13 @@ enum {
 };
 
 struct log_reader {
-    struct cursor     in;
-    enum log_side     side;
-    char             *line;
-    struct log_table  table;
-    char              runners[2][LOG_RUNNER_MAX]; /* in order of appearance */
-    struct log_record records[ND_LOG_GROUPS];     /* of the latest line */
-    struct log_tags   tags;
+    struct cursor in;
+    enum log_side side;
+    char *line;
+    struct log_table table;
+    char runners[2][LOG_RUNNER_MAX];          /* in order of appearance */
+    struct log_record records[ND_LOG_GROUPS]; /* of the latest line */
+    struct log_tags tags;
 };
 
 static bool log_reader_init(struct log_reader *reader, struct cursor in, enum log_side side)
@@ -45,7 +45,8 @@ static bool log_wants_runner(struct log_reader *reader, struct slice runner)
         return false;
     for (int i = 0; i < 2; i++) {
         if (reader->runners[i][0] == '\0')
-            memcpy(reader->runners[i], runner.at, runner.len); /* zeroed, so it ends there */
+            memcpy(reader->runners[i], runner.at,
+                   runner.len); /* zeroed, so it ends there */
         if (nd_slice_is(runner, reader->runners[i]))
             return i == (reader->side == LOG_SIDE_CANDIDATE ? 0 : 1);
     }
@@ -58,10 +59,10 @@ static bool log_wants_runner(struct log_reader *reader, struct slice runner)
  */
 static size_t log_parse(struct log_reader *reader, const char *at, const char *end)
 {
-    const char  *starts[ND_LOG_PREFIXES];
+    const char *starts[ND_LOG_PREFIXES];
     const size_t count = nd_log_peel(at, end, starts, &reader->tags);
-    size_t       found = 0;
-    bool         nameless = true;
+    size_t found = 0;
+    bool nameless = true;
 
     for (size_t i = count; i > 0; i--) {
         if (nd_log_table_row(starts[i - 1], end, &reader->table, &reader->records[0]))
@@ -85,7 +86,8 @@ static bool log_next(struct log_reader *reader, size_t *ret_count)
     return true;
 }
 
-/* --- recognising ------------------------------------------------------------------------- */
+/* --- recognising -------------------------------------------------------------------------
+ */
 
 /* Text has no NUL and hardly any control characters; JSON has formats of its own. */
 static bool log_is_text(const struct dump_head *head, size_t size)
@@ -100,8 +102,10 @@ static bool log_is_text(const struct dump_head *head, size_t size)
     }
     while (first < size && memchr(" \t\r\n", head->bytes[first], 4) != NULL)
         first++;
-    const bool opens = first < size && (head->bytes[first] == '{' || head->bytes[first] == '[');
-    for (first++; opens && first < size && memchr(" \t\r\n", head->bytes[first], 4) != NULL;)
+    const bool opens =
+        first < size && (head->bytes[first] == '{' || head->bytes[first] == '[');
+    for (first++;
+         opens && first < size && memchr(" \t\r\n", head->bytes[first], 4) != NULL;)
         first++;
     return controls <= size / 100 && !(opens && first < size && head->bytes[first] == '"');
 }
@@ -109,7 +113,7 @@ static bool log_is_text(const struct dump_head *head, size_t size)
 int nd_log_probe(const struct dump_head *head)
 {
     const size_t size = head->size > LOG_PROBE_SIZE ? LOG_PROBE_SIZE : (size_t)head->size;
-    size_t       strong = 0, fair = 0, weak = 0, count;
+    size_t strong = 0, fair = 0, weak = 0, count;
     struct log_reader reader;
 
     if (size == 0 || !log_is_text(head, size) ||
@@ -131,15 +135,16 @@ int nd_log_probe(const struct dump_head *head)
     return fair >= 2 || fair + weak >= 4 ? 16 : fair > 0 ? 8 : 0;
 }
 
-/* --- layers ------------------------------------------------------------------------------ */
+/* --- layers ------------------------------------------------------------------------------
+ */
 
 struct log_layers {
     struct dump *dump;
-    size_t       file;
-    size_t       first; /* the dump's layers before this file */
-    int64_t      step, rank; /* the dump's own */
-    bool         many_ranks;
-    int64_t      rank_seen; /* -2: none yet */
+    size_t file;
+    size_t first;       /* the dump's layers before this file */
+    int64_t step, rank; /* the dump's own */
+    bool many_ranks;
+    int64_t rank_seen; /* -2: none yet */
 };
 
 static enum nd_status log_fill(struct arena *arena, const struct log_record *record,
@@ -173,19 +178,20 @@ static bool log_says_backward(const char *name)
 static enum nd_status log_add(struct log_layers *layers, const struct log_record *record,
                               int64_t rank, struct nd_error *err)
 {
-    struct dump     *dump = layers->dump;
+    struct dump *dump = layers->dump;
     struct dump_slot slot = nd_dump_slot_init();
-    const size_t     before = dump->layer_count;
+    const size_t before = dump->layer_count;
 
     ND_TRY(log_fill(dump->arena, record, &slot, err));
-    const char *name = nd_arena_format(dump->arena, "%.*s%s%s", (int)record->name.len,
-                                       record->name.at, record->slot[0] == '\0' ? "" : ".",
-                                       record->slot);
+    const char *name =
+        nd_arena_format(dump->arena, "%.*s%s%s", (int)record->name.len, record->name.at,
+                        record->slot[0] == '\0' ? "" : ".", record->slot);
     if (name == NULL)
         return nd_fail_memory(err);
     dump->step = record->step >= 0 ? record->step : layers->step;
     dump->rank = rank >= 0 ? rank : layers->rank;
-    layers->many_ranks = layers->many_ranks || (layers->rank_seen != -2 && layers->rank_seen != rank);
+    layers->many_ranks =
+        layers->many_ranks || (layers->rank_seen != -2 && layers->rank_seen != rank);
     layers->rank_seen = rank;
     ND_TRY(nd_dump_add_tensor(dump, name, &slot, err));
     if (dump->layer_count == before)
@@ -235,7 +241,8 @@ enum nd_status nd_log_index(struct dump *dump, size_t file, enum log_side side,
     dump->rank = layers.rank;
     ND_TRY(status);
     if (dump->layer_count == layers.first)
-        return nd_fail(err, ND_ERR_MALFORMED, "lines like \"name: max=0.123456, mean=0.012345\"",
+        return nd_fail(err, ND_ERR_MALFORMED,
+                       "lines like \"name: max=0.123456, mean=0.012345\"",
                        "a text without one");
     /* One rank in all prints tells nothing; the other run may have printed none. */
     for (size_t i = layers.first; !layers.many_ranks && i < dump->layer_count; i++)

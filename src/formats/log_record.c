@@ -55,18 +55,20 @@ bool nd_log_slot(struct slice word, char slot[32])
 {
     static const char *const ins[] = {"inputs", "input", "in"};
     static const char *const outs[] = {"outputs", "output", "out"};
-    const char              *kind = NULL;
-    char                     numbers[28] = ".0";
-    size_t                   at = 0;
+    const char *kind = NULL;
+    char numbers[28] = ".0";
+    size_t at = 0;
 
     for (size_t i = 0; i < 3 && kind == NULL; i++) {
         if (word.len >= (at = strlen(ins[i])) && strncasecmp(word.at, ins[i], at) == 0)
             kind = "input";
-        else if (word.len >= (at = strlen(outs[i])) && strncasecmp(word.at, outs[i], at) == 0)
+        else if (word.len >= (at = strlen(outs[i])) &&
+                 strncasecmp(word.at, outs[i], at) == 0)
             kind = "output";
     }
-    if (kind == NULL || (at < word.len &&
-                         !slot_numbers((struct slice){word.at + at, word.len - at}, numbers)))
+    if (kind == NULL ||
+        (at < word.len &&
+         !slot_numbers((struct slice){word.at + at, word.len - at}, numbers)))
         return false;
     snprintf(slot, 32, "%s%.20s", kind, numbers);
     return true;

@@ -18,22 +18,22 @@ enum log_strength { LOG_WEAK, LOG_FAIR, LOG_STRONG };
 
 struct log_number {
     double value, half_unit;
-    bool   is_there;
+    bool is_there;
 };
 
 struct log_record {
-    struct slice      name; /* of the layer, or of the tensor where slot is empty */
-    struct slice      type;
-    char              slot[32]; /* "output.0"; "": the name tells */
-    bool              backward;
+    struct slice name; /* of the layer, or of the tensor where slot is empty */
+    struct slice type;
+    char slot[32]; /* "output.0"; "": the name tells */
+    bool backward;
     struct statistics statistics;
-    size_t            printed; /* how many of max, min, mean and norm */
-    bool              has_absolute; /* max and mean are those of absolute values */
-    struct log_number absolute[2];  /* max, mean */
-    bool              has_shape;
-    struct nd_shape   shape;
-    struct slice      dtype, device;
-    int64_t           step, rank, micro_step; /* -1: none */
+    size_t printed;                /* how many of max, min, mean and norm */
+    bool has_absolute;             /* max and mean are those of absolute values */
+    struct log_number absolute[2]; /* max, mean */
+    bool has_shape;
+    struct nd_shape shape;
+    struct slice dtype, device;
+    int64_t step, rank, micro_step; /* -1: none */
     enum log_strength strength;
 };
 
@@ -49,8 +49,8 @@ bool nd_log_slot(struct slice word, char slot[32]);
  * how many records were filled; 0 if the line is none of them.  *ret_nameless: there are
  * pairs, but nothing that names a layer.
  */
-size_t nd_log_pairs(const char *at, const char *end, struct log_record records[ND_LOG_GROUPS],
-                    bool *ret_nameless);
+size_t nd_log_pairs(const char *at, const char *end,
+                    struct log_record records[ND_LOG_GROUPS], bool *ret_nameless);
 
 /* Which side of a table (or of a Polygraphy log) that shows two runs. */
 enum log_side { LOG_SIDE_CANDIDATE, LOG_SIDE_REFERENCE };
@@ -71,9 +71,9 @@ enum log_column {
 
 /* The header of the table that the lines stand in. */
 struct log_table {
-    char   delimiter; /* 0: no table */
+    char delimiter; /* 0: no table */
     size_t columns;
-    int    column[COLUMN_KINDS]; /* -1: none */
+    int column[COLUMN_KINDS]; /* -1: none */
 };
 
 /* True if the line is a header; then the table begins anew. */

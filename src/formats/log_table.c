@@ -11,17 +11,33 @@
 
 /* Headers without case, blanks, dashes, underscores and stars, and without the side. */
 static const struct {
-    const char     *word;
+    const char *word;
     enum log_column column;
 } table_words[] = {
-    {"name", COLUMN_NAME},         {"layer", COLUMN_NAME},      {"layername", COLUMN_NAME},
-    {"module", COLUMN_NAME},       {"modulename", COLUMN_NAME}, {"op", COLUMN_NAME},
-    {"opname", COLUMN_NAME},       {"operator", COLUMN_NAME},   {"node", COLUMN_NAME},
-    {"tensor", COLUMN_NAME},       {"tensorname", COLUMN_NAME}, {"max", COLUMN_MAX},
-    {"min", COLUMN_MIN},           {"mean", COLUMN_MEAN},       {"avg", COLUMN_MEAN},
-    {"norm", COLUMN_NORM},         {"l2norm", COLUMN_NORM},     {"shape", COLUMN_SHAPE},
-    {"tensorshape", COLUMN_SHAPE}, {"dtype", COLUMN_DTYPE},     {"tensordtype", COLUMN_DTYPE},
-    {"step", COLUMN_STEP},         {"microstep", COLUMN_MICRO_STEP}, {"rank", COLUMN_RANK},
+    {"name",        COLUMN_NAME      },
+    {"layer",       COLUMN_NAME      },
+    {"layername",   COLUMN_NAME      },
+    {"module",      COLUMN_NAME      },
+    {"modulename",  COLUMN_NAME      },
+    {"op",          COLUMN_NAME      },
+    {"opname",      COLUMN_NAME      },
+    {"operator",    COLUMN_NAME      },
+    {"node",        COLUMN_NAME      },
+    {"tensor",      COLUMN_NAME      },
+    {"tensorname",  COLUMN_NAME      },
+    {"max",         COLUMN_MAX       },
+    {"min",         COLUMN_MIN       },
+    {"mean",        COLUMN_MEAN      },
+    {"avg",         COLUMN_MEAN      },
+    {"norm",        COLUMN_NORM      },
+    {"l2norm",      COLUMN_NORM      },
+    {"shape",       COLUMN_SHAPE     },
+    {"tensorshape", COLUMN_SHAPE     },
+    {"dtype",       COLUMN_DTYPE     },
+    {"tensordtype", COLUMN_DTYPE     },
+    {"step",        COLUMN_STEP      },
+    {"microstep",   COLUMN_MICRO_STEP},
+    {"rank",        COLUMN_RANK      },
 };
 
 /* Splits a line; quotes hold delimiters, a bar at either end of the line holds none. */
@@ -42,7 +58,8 @@ static size_t table_split(const char *at, const char *end, char delimiter,
         for (at = first; at < end && (quoted || *at != delimiter); at++)
             if (*at == '"' && delimiter != '|')
                 quoted = !quoted;
-        cells[count++] = nd_slice_trim((struct slice){first, (size_t)(at - first)}, " \"*`");
+        cells[count++] =
+            nd_slice_trim((struct slice){first, (size_t)(at - first)}, " \"*`");
         if (at >= end)
             break;
     }
@@ -52,8 +69,8 @@ static size_t table_split(const char *at, const char *end, char delimiter,
 /* "NPU Tensor Shape" as "tensorshape" of a side; -1: no column of ours or not our side. */
 static int table_column(struct slice cell, enum log_side side)
 {
-    char        plain[24];
-    size_t      len = 0;
+    char plain[24];
+    size_t len = 0;
     const char *word = plain;
     static const char *const sides[] = {"npu", "bench"};
 
@@ -84,7 +101,7 @@ bool nd_log_table_header(const char *at, const char *end, enum log_side side,
                          struct log_table *table)
 {
     static const char delimiters[] = ",|;";
-    struct slice      cells[ND_LOG_COLUMNS];
+    struct slice cells[ND_LOG_COLUMNS];
 
     if (memchr(at, '=', (size_t)(end - at)) != NULL)
         return false; /* a line of pairs, which is the common case */
@@ -145,7 +162,7 @@ static bool row_number(struct slice cell, double *ret_value, double *ret_half_un
 bool nd_log_table_row(const char *at, const char *end, const struct log_table *table,
                       struct log_record *ret_record)
 {
-    struct slice      cells[ND_LOG_COLUMNS];
+    struct slice cells[ND_LOG_COLUMNS];
     struct log_record record = nd_log_record_init();
 
     if (table->delimiter == 0 || at >= end)
@@ -158,8 +175,8 @@ bool nd_log_table_row(const char *at, const char *end, const struct log_table *t
         return false;
     for (int i = 0; i < STATISTIC_COUNT; i++) {
         double value, half;
-        if (row_number(row_cell(cells, count, table, (enum log_column)(COLUMN_MAX + i)), &value,
-                       &half))
+        if (row_number(row_cell(cells, count, table, (enum log_column)(COLUMN_MAX + i)),
+                       &value, &half))
             nd_log_record_put(&record, (enum statistic)i, value, half);
     }
     if (record.printed == 0)

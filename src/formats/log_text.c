@@ -36,7 +36,7 @@ static size_t escape_len(const unsigned char *p, size_t left)
 /* Characters that stand for an ASCII one; 0 drops them. */
 static const struct {
     const char *utf8;
-    char        ascii;
+    char ascii;
 } log_look_alikes[] = {
     {"\xe2\x80\x90", '-'}, /* hyphen */
     {"\xe2\x80\x91", '-'}, /* non-breaking hyphen */
@@ -44,7 +44,7 @@ static const struct {
     {"\xe2\x80\x93", '-'}, /* en dash */
     {"\xe2\x88\x92", '-'}, /* minus sign */
     {"\xef\xbc\x8d", '-'}, /* full-width hyphen */
-    {"\xc2\xa0", ' '},     /* no-break space */
+    {"\xc2\xa0",     ' '}, /* no-break space */
     {"\xe2\x80\xaf", ' '}, /* narrow no-break space */
     {"\xe3\x80\x80", ' '}, /* ideographic space */
     {"\xef\xbc\x9a", ':'}, /* full-width colon */
@@ -53,8 +53,8 @@ static const struct {
     {"\xe2\x94\x82", '|'}, /* box drawing bar */
     {"\xef\xbc\x9d", '='}, /* full-width equals */
     {"\xe2\x89\x88", '='}, /* almost equal */
-    {"\xef\xbb\xbf", 0},   /* byte order mark */
-    {"\xe2\x80\x8b", 0},   /* zero-width space */
+    {"\xef\xbb\xbf", 0  }, /* byte order mark */
+    {"\xe2\x80\x8b", 0  }, /* zero-width space */
 };
 
 /* Length of the look-alike at p; 0: none. */
@@ -75,7 +75,7 @@ static size_t line_clean(const unsigned char *p, size_t len, char *buf)
     size_t out = 0;
 
     for (size_t i = 0; i < len;) {
-        char   ascii = 0;
+        char ascii = 0;
         size_t used;
         if (p[i] == 0x1b) {
             i += escape_len(p + i, len - i);
@@ -100,9 +100,9 @@ bool nd_log_line(struct cursor *in, char *buf, size_t *ret_len)
     if (in->at >= in->size)
         return false;
     const unsigned char *first = in->bytes + in->at;
-    const size_t         left = (size_t)(in->size - in->at);
+    const size_t left = (size_t)(in->size - in->at);
     const unsigned char *newline = memchr(first, '\n', left);
-    size_t               len = newline == NULL ? left : (size_t)(newline - first);
+    size_t len = newline == NULL ? left : (size_t)(newline - first);
 
     in->at += newline == NULL ? left : len + 1;
     while (len > 0 && first[len - 1] == '\r')
@@ -151,11 +151,12 @@ static double half_power(long exponent)
 }
 
 /* Digits, fraction and exponent at `at`, copied without commas; NULL if there are none. */
-static const char *plain_number(const char *at, const char *end, char copy[96], long *ret_unit)
+static const char *plain_number(const char *at, const char *end, char copy[96],
+                                long *ret_unit)
 {
     const char *p = at + grouped_len(at, end);
-    size_t      whole = 0, fraction = 0;
-    long        exponent = 0;
+    size_t whole = 0, fraction = 0;
+    long exponent = 0;
 
     if (p - at > 48)
         return NULL;
@@ -192,9 +193,9 @@ static const char *plain_number(const char *at, const char *end, char copy[96], 
 const char *nd_log_number(const char *at, const char *end, double *ret_value,
                           double *ret_half_unit)
 {
-    char        copy[96];
-    long        unit = 0;
-    double      value, half = 0.0;
+    char copy[96];
+    long unit = 0;
+    double value, half = 0.0;
     const char *p = at + (at < end && (*at == '+' || *at == '-'));
 
     if (p < end && ((*p | 0x20) == 'n' || (*p | 0x20) == 'i')) {
@@ -223,7 +224,7 @@ static const char *shape_dims(const char *at, const char *end, const char *separ
     shape->rank = 0;
     for (;;) {
         const size_t len = digits_len(at, end);
-        uint64_t     dim = 0;
+        uint64_t dim = 0;
         if (len == 0 || len > 18 || shape->rank == ND_MAX_RANK)
             return NULL;
         for (size_t i = 0; i < len; i++)
@@ -250,9 +251,9 @@ const char *nd_log_shape(const char *at, const char *end, struct nd_shape *ret_s
 {
     struct nd_shape shape = {0};
     static const char torch[] = "torch.Size(";
-    const size_t      prefix = sizeof torch - 1;
-    const bool        wrapped = (size_t)(end - at) > prefix && strncasecmp(at, torch, prefix) == 0;
-    const char       *p = wrapped ? at + prefix : at;
+    const size_t prefix = sizeof torch - 1;
+    const bool wrapped = (size_t)(end - at) > prefix && strncasecmp(at, torch, prefix) == 0;
+    const char *p = wrapped ? at + prefix : at;
 
     if (p < end && (*p == '[' || *p == '(')) {
         const char closing = *p == '[' ? ']' : ')';

@@ -24,7 +24,7 @@ enum { ND_LOG_LINE_MAX = 64 * 1024 };
 
 struct slice {
     const char *at;
-    size_t      len;
+    size_t len;
 };
 
 /* Reads the next line into buf[ND_LOG_LINE_MAX + 1]; false at the end of the text. */
@@ -46,7 +46,7 @@ const char *nd_log_number(const char *at, const char *end, double *ret_value,
 const char *nd_log_shape(const char *at, const char *end, struct nd_shape *ret_shape);
 
 struct slice nd_slice_trim(struct slice slice, const char *set); /* at both ends */
-bool         nd_slice_is(struct slice slice, const char *word);  /* in any case */
+bool nd_slice_is(struct slice slice, const char *word);          /* in any case */
 
 static inline bool nd_char_digit(char c)
 {

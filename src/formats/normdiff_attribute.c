@@ -20,10 +20,11 @@ static void attribute_write(struct text *text, const cJSON *item)
     } else if (cJSON_IsNull(item)) {
         nd_text_puts(text, "null");
     } else {
-        const bool   is_object = cJSON_IsObject(item) != 0;
+        const bool is_object = cJSON_IsObject(item) != 0;
         const cJSON *child;
         nd_text_puts(text, is_object ? "{" : "[");
-        cJSON_ArrayForEach(child, item) {
+        cJSON_ArrayForEach(child, item)
+        {
             if (child != item->child)
                 nd_text_puts(text, ", ");
             if (is_object) {
@@ -41,13 +42,14 @@ static enum nd_status attribute_list(struct arena *arena, const cJSON *item,
                                      struct attribute *attribute, struct nd_error *err)
 {
     const cJSON *child;
-    size_t       count = 0;
+    size_t count = 0;
 
     cJSON_ArrayForEach(child, item) count++;
     double *list = nd_arena_alloc(arena, count + 1, sizeof *list);
     if (list == NULL)
         return nd_fail_memory(err);
-    cJSON_ArrayForEach(child, item) {
+    cJSON_ArrayForEach(child, item)
+    {
         if (!nd_json_number_of(child, &list[attribute->list_len++]))
             break;
     }
@@ -64,8 +66,8 @@ static enum nd_status attribute_add(const struct normdiff_reader *reader,
                                     struct nd_error *err)
 {
     struct attribute attribute = {.key = item->string};
-    struct text      text = {0};
-    enum nd_status   status = ND_OK;
+    struct text text = {0};
+    enum nd_status status = ND_OK;
 
     if (cJSON_IsNull(item)) {
         attribute.kind = ATTRIBUTE_NULL;

@@ -10,13 +10,14 @@
 /* The slot's texts are those of the JSON: nd_dump_add_slot() copies them. */
 struct slot_reader {
     const struct normdiff_reader *reader;
-    struct arena                 *arena;
-    const cJSON                  *item;
-    struct dump_slot              slot;
+    struct arena *arena;
+    const cJSON *item;
+    struct dump_slot slot;
 };
 
 /* The slot cannot be read; the first reason stays.  NULL: out of memory. */
-static enum nd_status slot_break(struct slot_reader *in, const char *reason, struct nd_error *err)
+static enum nd_status slot_break(struct slot_reader *in, const char *reason,
+                                 struct nd_error *err)
 {
     if (reason == NULL)
         return nd_fail_memory(err);
@@ -36,11 +37,12 @@ static const cJSON *slot_member(const struct slot_reader *in, const char *key)
 static bool slot_shape(const cJSON *list, struct nd_shape *ret_shape)
 {
     struct nd_shape shape = {0};
-    const cJSON    *item;
+    const cJSON *item;
 
     if (!cJSON_IsArray(list))
         return false;
-    cJSON_ArrayForEach(item, list) {
+    cJSON_ArrayForEach(item, list)
+    {
         if (shape.rank == ND_MAX_RANK || !nd_json_size(item, &shape.dim[shape.rank]))
             return false;
         shape.rank++;
@@ -56,9 +58,8 @@ static enum nd_status slot_tensor(struct slot_reader *in, struct nd_error *err)
     in->slot = nd_dump_slot_init();
     if (item == NULL)
         return ND_OK;
-    struct st_entry *entry = cJSON_IsString(item)
-                                 ? nd_st_find(&in->reader->header, item->valuestring)
-                                 : NULL;
+    struct st_entry *entry =
+        cJSON_IsString(item) ? nd_st_find(&in->reader->header, item->valuestring) : NULL;
     if (entry == NULL)
         return slot_break(in,
                           nd_arena_format(in->arena, "tensor \"%s\" is not in the file",
@@ -73,7 +74,7 @@ static enum nd_status slot_tensor(struct slot_reader *in, struct nd_error *err)
 static void slot_statistics(struct slot_reader *in)
 {
     static const char *const keys[STATISTIC_COUNT] = {"max", "min", "mean", "norm"};
-    const cJSON             *object = slot_member(in, "statistics");
+    const cJSON *object = slot_member(in, "statistics");
 
     if (!cJSON_IsObject(object))
         return;
@@ -117,24 +118,25 @@ static void slot_dtype(struct slot_reader *in, bool has_tensor)
 static enum nd_status slot_layout_fits(struct slot_reader *in, struct nd_error *err)
 {
     const struct dump_slot *slot = &in->slot;
-    struct tensor_view      view;
-    uint32_t                c0 = slot->c0;
-    const char             *why = NULL;
+    struct tensor_view view;
+    uint32_t c0 = slot->c0;
+    const char *why = NULL;
 
     if (slot->broken != NULL || slot->dtype == ND_DTYPE_NONE)
         return ND_OK;
     nd_view_contiguous(&view, "", slot->extent.size, slot->dtype, &slot->storage);
     if (nd_layout_apply(&view, slot->layout, &slot->storage, &slot->logical, &c0, &why))
         return ND_OK;
-    return slot_break(in, nd_arena_format(in->arena, "format %s: %s", slot->layout->name, why),
-                      err);
+    return slot_break(
+        in, nd_arena_format(in->arena, "format %s: %s", slot->layout->name, why), err);
 }
 
 /* Words for "the bytes lie in logical order", and PyTorch's for NHWC. */
 static const struct layout *slot_layout_by_name(const char *name, bool *ret_logical)
 {
-    static const char *const plain[] = {"ND", "NC", "NCL", "NCDHW", "contiguous", "logical"};
-    const struct layout     *layout =
+    static const char *const plain[] = {"ND",    "NC",         "NCL",
+                                        "NCDHW", "contiguous", "logical"};
+    const struct layout *layout =
         nd_layout_by_name(strcmp(name, "channels_last") == 0 ? "NHWC" : name);
 
     *ret_logical = layout != NULL && strcmp(layout->logical, layout->storage) == 0;
@@ -146,7 +148,7 @@ static const struct layout *slot_layout_by_name(const char *name, bool *ret_logi
 static enum nd_status slot_layout(struct slot_reader *in, struct nd_error *err)
 {
     const char *name = NULL;
-    bool        logical = true;
+    bool logical = true;
 
     if (!nd_json_text(in->item, "format", &name)) {
         /* Where the tensor lay on the device; its bytes here are in logical order. */
@@ -158,24 +160,25 @@ static enum nd_status slot_layout(struct slot_reader *in, struct nd_error *err)
         return ND_OK;
     in->slot.layout_text = name;
     if (layout == NULL)
-        return slot_break(in, nd_arena_format(in->arena, "format %s is not supported", name),
-                          err);
+        return slot_break(
+            in, nd_arena_format(in->arena, "format %s is not supported", name), err);
     in->slot.layout = layout;
     if (nd_layout_padded(layout) && !in->slot.has_logical)
-        return slot_break(in, nd_arena_format(in->arena, "format %s needs a logical_shape", name),
-                          err);
+        return slot_break(
+            in, nd_arena_format(in->arena, "format %s needs a logical_shape", name), err);
     return slot_layout_fits(in, err);
 }
 
 static enum nd_status slot_logical_shape(struct slot_reader *in, struct nd_error *err)
 {
     const cJSON *list = slot_member(in, "logical_shape");
-    uint64_t     stored, logical;
+    uint64_t stored, logical;
 
     if (list == NULL)
         return slot_layout(in, err);
     if (!slot_shape(list, &in->slot.logical))
-        return slot_break(in, "logical_shape is not a list of at most 16 whole numbers", err);
+        return slot_break(in, "logical_shape is not a list of at most 16 whole numbers",
+                          err);
     in->slot.has_logical = true;
     ND_TRY(slot_layout(in, err));
     if (in->slot.layout != NULL || in->slot.broken != NULL)
@@ -183,8 +186,8 @@ static enum nd_status slot_logical_shape(struct slot_reader *in, struct nd_error
     /* Without a format the same bytes are only seen in another shape. */
     if (!nd_shape_count(&in->slot.storage, &stored) ||
         !nd_shape_count(&in->slot.logical, &logical) || stored != logical)
-        return slot_break(in, "logical_shape has another number of elements than the tensor",
-                          err);
+        return slot_break(
+            in, "logical_shape has another number of elements than the tensor", err);
     in->slot.storage = in->slot.logical;
     return ND_OK;
 }
@@ -195,8 +198,10 @@ static void slot_shard(struct slot_reader *in)
 
     in->slot.sharded =
         cJSON_IsObject(shard) &&
-        nd_json_size(cJSON_GetObjectItemCaseSensitive(shard, "axis"), &in->slot.shard_axis) &&
-        nd_json_size(cJSON_GetObjectItemCaseSensitive(shard, "index"), &in->slot.shard_index) &&
+        nd_json_size(cJSON_GetObjectItemCaseSensitive(shard, "axis"),
+                     &in->slot.shard_axis) &&
+        nd_json_size(cJSON_GetObjectItemCaseSensitive(shard, "index"),
+                     &in->slot.shard_index) &&
         nd_json_size(cJSON_GetObjectItemCaseSensitive(shard, "of"), &in->slot.shard_of);
 }
 
@@ -204,7 +209,7 @@ static void slot_shard(struct slot_reader *in)
 static enum nd_status slot_valid(struct slot_reader *in, struct nd_error *err)
 {
     const cJSON *valid = slot_member(in, "valid"), *item;
-    size_t       count = 0;
+    size_t count = 0;
 
     if (!cJSON_IsArray(valid) && !cJSON_IsNumber(valid))
         return ND_OK;
@@ -215,7 +220,8 @@ static enum nd_status slot_valid(struct slot_reader *in, struct nd_error *err)
     if (cJSON_IsNumber(valid)) {
         in->slot.valid_count = nd_json_size(valid, numbers) ? 1 : 0;
     } else {
-        cJSON_ArrayForEach(item, valid) {
+        cJSON_ArrayForEach(item, valid)
+        {
             if (!nd_json_size(item, &numbers[in->slot.valid_count++]))
                 break;
         }
@@ -252,20 +258,22 @@ static enum nd_status slot_read(struct slot_reader *in, struct nd_error *err)
     return ND_OK;
 }
 
-enum nd_status nd_normdiff_slots(const struct normdiff_reader *reader, struct dump_layer *layer,
-                                 const cJSON *slots, struct nd_error *err)
+enum nd_status nd_normdiff_slots(const struct normdiff_reader *reader,
+                                 struct dump_layer *layer, const cJSON *slots,
+                                 struct nd_error *err)
 {
     const cJSON *item;
 
     if (!cJSON_IsObject(slots))
         return nd_normdiff_fail(reader, "slots", "an object of slots",
                                 slots == NULL ? "nothing" : "another value", err);
-    cJSON_ArrayForEach(item, slots) {
+    cJSON_ArrayForEach(item, slots)
+    {
         struct slot_reader in = {
             .reader = reader, .arena = reader->dump->arena, .item = item};
         if (!cJSON_IsObject(item))
-            return nd_normdiff_fail(reader, "slots", "an object for each slot", "another value",
-                                    err);
+            return nd_normdiff_fail(reader, "slots", "an object for each slot",
+                                    "another value", err);
         ND_TRY(slot_read(&in, err));
         ND_TRY(nd_dump_add_slot(reader->dump, layer, &in.slot, err));
     }

@@ -4,7 +4,8 @@
  * from files of torch 1.11, 1.13 and 2.x:
  *
  *   1. 0x80 P: PROTO, the protocol (2 to 5); protocol 4 adds FRAME headers
- *   2. opcodes of one byte, some with an argument behind them (pickle_ops.c, pickle_build.c)
+ *   2. opcodes of one byte, some with an argument behind them (pickle_ops.c,
+ * pickle_build.c)
  *   3. '.': STOP; the value on top of the stack is the result
  *
  * Everything is bounded by what was read: a text lies inside the file, a memo index is
@@ -22,8 +23,8 @@ enum { BYTES_PER_BYTE = 64 };
 enum nd_status nd_pickle_fail(struct pickle_machine *machine, enum nd_status status,
                               const char *expected, const char *found)
 {
-    return nd_fail_at(machine->err, status, machine->op_at, expected, "pickle opcode %s: %s",
-                      machine->op, found);
+    return nd_fail_at(machine->err, status, machine->op_at, expected,
+                      "pickle opcode %s: %s", machine->op, found);
 }
 
 enum nd_status nd_pickle_short(struct pickle_machine *machine)
@@ -88,7 +89,8 @@ enum nd_status nd_pickle_push(struct pickle_machine *machine, struct pickle valu
 struct pickle *nd_pickle_top(struct pickle_machine *machine)
 {
     if (machine->count == pickle_fence(machine)) {
-        nd_pickle_fail(machine, ND_ERR_MALFORMED, "a value on the stack", "the stack is empty");
+        nd_pickle_fail(machine, ND_ERR_MALFORMED, "a value on the stack",
+                       "the stack is empty");
         return NULL;
     }
     return &machine->stack[machine->count - 1];
@@ -117,11 +119,12 @@ enum nd_status nd_pickle_mark(struct pickle_machine *machine)
     return status;
 }
 
-enum nd_status nd_pickle_pop_mark(struct pickle_machine *machine, const struct pickle **ret_items,
-                                  size_t *ret_count)
+enum nd_status nd_pickle_pop_mark(struct pickle_machine *machine,
+                                  const struct pickle **ret_items, size_t *ret_count)
 {
     if (machine->mark_count == 0)
-        return nd_pickle_fail(machine, ND_ERR_MALFORMED, "an earlier MARK", "there is no MARK");
+        return nd_pickle_fail(machine, ND_ERR_MALFORMED, "an earlier MARK",
+                              "there is no MARK");
     const size_t at = machine->marks[--machine->mark_count];
     *ret_items = machine->stack == NULL ? NULL : machine->stack + at;
     *ret_count = machine->count - at;
@@ -138,9 +141,10 @@ enum nd_status nd_pickle_put(struct pickle_machine *machine, uint64_t index)
     /* Hand-made pickles may number freely within one byte. */
     if (index > UINT8_MAX && index > machine->in->at - machine->start)
         return nd_pickle_fail(machine, ND_ERR_MALFORMED,
-                              "memo indexes that count up from 0", "the memo index is too large");
+                              "memo indexes that count up from 0",
+                              "the memo index is too large");
     const size_t before = machine->memo_size;
-    void        *memo = machine->memo;
+    void *memo = machine->memo;
     const enum nd_status status = pickle_reserve(machine, &memo, &machine->memo_size,
                                                  (size_t)index + 1, sizeof *machine->memo);
     machine->memo = memo;
@@ -161,14 +165,16 @@ enum nd_status nd_pickle_get(struct pickle_machine *machine, uint64_t index)
     return nd_pickle_push(machine, machine->memo[index]);
 }
 
-enum nd_status nd_pickle_list_new(struct pickle_machine *machine, const struct pickle *items,
-                                  size_t count, struct pickle_list **ret_list)
+enum nd_status nd_pickle_list_new(struct pickle_machine *machine,
+                                  const struct pickle *items, size_t count,
+                                  struct pickle_list **ret_list)
 {
     /* The head and its first items are one allocation: most tuples never grow. */
     const size_t head = (sizeof(struct pickle_list) + sizeof *items - 1) / sizeof *items;
 
     if (count > UINT32_MAX)
-        return nd_pickle_fail(machine, ND_ERR_LIMIT, "fewer than 2^32 items", "a longer list");
+        return nd_pickle_fail(machine, ND_ERR_LIMIT, "fewer than 2^32 items",
+                              "a longer list");
     ND_TRY(pickle_charge(machine, (head + count) * sizeof *items));
     struct pickle *block = nd_arena_alloc(machine->arena, head + count, sizeof *items);
     if (block == NULL)
@@ -188,7 +194,8 @@ enum nd_status nd_pickle_list_add(struct pickle_machine *machine, struct pickle_
     if (count == 0)
         return ND_OK;
     if (count > UINT32_MAX - list->count)
-        return nd_pickle_fail(machine, ND_ERR_LIMIT, "fewer than 2^32 items", "a longer list");
+        return nd_pickle_fail(machine, ND_ERR_LIMIT, "fewer than 2^32 items",
+                              "a longer list");
     const size_t want = list->count + count;
     if (want > list->capacity) {
         /* Exact at first (a batch is often all there is), then doubling. */
@@ -227,10 +234,11 @@ static enum nd_status pickle_step(struct pickle_machine *machine)
     return opcode->run(machine, opcode->argument);
 }
 
-enum nd_status nd_pickle_read(struct cursor *in, struct arena *arena, struct pickle *ret_root,
-                              struct pickle_list *ret_persistent, struct nd_error *err)
+enum nd_status nd_pickle_read(struct cursor *in, struct arena *arena,
+                              struct pickle *ret_root, struct pickle_list *ret_persistent,
+                              struct nd_error *err)
 {
-    struct pickle_list    persistent = {0};
+    struct pickle_list persistent = {0};
     struct pickle_machine machine = {
         .in = in,
         .arena = arena,

@@ -14,18 +14,18 @@
 
 enum pickle_kind {
     PICKLE_NONE,
-    PICKLE_BOOL,  /* integer */
-    PICKLE_INT,   /* integer */
-    PICKLE_LONG,  /* text: two's complement of more than 8 bytes, little-endian */
-    PICKLE_FLOAT, /* number */
-    PICKLE_TEXT,  /* text: UTF-8 as found, not checked */
-    PICKLE_BYTES, /* text: bytes, and the str of Python 2 */
-    PICKLE_TUPLE, /* list */
-    PICKLE_LIST,  /* list */
-    PICKLE_SET,   /* list */
-    PICKLE_DICT,  /* list: key, value, key, value ... in insertion order */
-    PICKLE_GLOBAL,     /* list: module, name (both TEXT or BYTES) */
-    PICKLE_CALL,       /* list of CALL_PARTS: REDUCE, NEWOBJ and their kin, not carried out */
+    PICKLE_BOOL,   /* integer */
+    PICKLE_INT,    /* integer */
+    PICKLE_LONG,   /* text: two's complement of more than 8 bytes, little-endian */
+    PICKLE_FLOAT,  /* number */
+    PICKLE_TEXT,   /* text: UTF-8 as found, not checked */
+    PICKLE_BYTES,  /* text: bytes, and the str of Python 2 */
+    PICKLE_TUPLE,  /* list */
+    PICKLE_LIST,   /* list */
+    PICKLE_SET,    /* list */
+    PICKLE_DICT,   /* list: key, value, key, value ... in insertion order */
+    PICKLE_GLOBAL, /* list: module, name (both TEXT or BYTES) */
+    PICKLE_CALL,   /* list of CALL_PARTS: REDUCE, NEWOBJ and their kin, not carried out */
     PICKLE_PERSISTENT, /* list: the persistent id */
     PICKLE_MARK        /* never in a finished tree */
 };
@@ -42,19 +42,19 @@ enum pickle_call_part {
 
 struct pickle {
     enum pickle_kind kind;
-    uint32_t         len; /* bytes of text */
+    uint32_t len; /* bytes of text */
     union {
-        int64_t              integer;
-        double               number;
-        const char          *text;
-        struct pickle_list  *list;
+        int64_t integer;
+        double number;
+        const char *text;
+        struct pickle_list *list;
     } as;
 };
 
 struct pickle_list {
     struct pickle *items;
-    uint32_t       count, capacity;
-    bool           walking; /* a walk is inside this list now */
+    uint32_t count, capacity;
+    bool walking; /* a walk is inside this list now */
 };
 
 /* What a pickle may cost in memory, whatever its size; see pickle.c. */
@@ -67,8 +67,9 @@ struct pickle_list {
  * ND_ERR_LIMIT: more objects than ND_PICKLE_MAX_MEMORY holds.  Errors carry the byte
  * offset and the opcode's name.
  */
-enum nd_status nd_pickle_read(struct cursor *in, struct arena *arena, struct pickle *ret_root,
-                              struct pickle_list *ret_persistent, struct nd_error *err);
+enum nd_status nd_pickle_read(struct cursor *in, struct arena *arena,
+                              struct pickle *ret_root, struct pickle_list *ret_persistent,
+                              struct nd_error *err);
 
 /* Text or bytes equal to a C string. */
 bool nd_pickle_is(const struct pickle *value, const char *text);
@@ -78,7 +79,8 @@ bool nd_pickle_is_global(const struct pickle *value, const char *module, const c
 const struct pickle *nd_pickle_item(const struct pickle *value, size_t i);
 /* The value of a dict's entry by text key; NULL if there is none. */
 const struct pickle *nd_pickle_entry(const struct pickle *dict, const char *key);
-/* What people call the value: "int", "torch.Size", "os.system (never called)". Returns buf. */
+/* What people call the value: "int", "torch.Size", "os.system (never called)". Returns buf.
+ */
 const char *nd_pickle_title(const struct pickle *value, char *buf, size_t size);
 
 #endif

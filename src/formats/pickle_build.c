@@ -54,7 +54,7 @@ enum nd_status nd_pickle_op_tuple_of(struct pickle_machine *machine, unsigned co
 enum nd_status nd_pickle_op_gather(struct pickle_machine *machine, unsigned kind)
 {
     const struct pickle *items;
-    size_t               count;
+    size_t count;
 
     ND_TRY(nd_pickle_pop_mark(machine, &items, &count));
     if (kind == PICKLE_DICT && count % 2 != 0)
@@ -118,7 +118,7 @@ enum nd_status nd_pickle_op_set_item(struct pickle_machine *machine, unsigned un
 enum nd_status nd_pickle_op_add_all(struct pickle_machine *machine, unsigned kind)
 {
     const struct pickle *items;
-    size_t               count;
+    size_t count;
 
     ND_TRY(nd_pickle_pop_mark(machine, &items, &count));
     if (kind == PICKLE_DICT && count % 2 != 0)
@@ -132,9 +132,9 @@ enum nd_status nd_pickle_op_add_all(struct pickle_machine *machine, unsigned kin
 static enum nd_status op_line(struct pickle_machine *machine, struct pickle *ret_text)
 {
     const struct cursor *in = machine->in;
-    const char          *from = (const char *)in->bytes + in->at;
-    const uint64_t       left = nd_cursor_left(in);
-    const char          *end = left == 0 ? NULL : memchr(from, '\n', (size_t)left);
+    const char *from = (const char *)in->bytes + in->at;
+    const uint64_t left = nd_cursor_left(in);
+    const char *end = left == 0 ? NULL : memchr(from, '\n', (size_t)left);
 
     if (end == NULL || end - from > UINT16_MAX)
         return nd_pickle_fail(machine, ND_ERR_MALFORMED, "a name that ends with a newline",
@@ -165,17 +165,18 @@ enum nd_status nd_pickle_op_stack_global(struct pickle_machine *machine, unsigne
     ND_TRY(nd_pickle_pop(machine, &names[0]));
     for (unsigned i = 0; i < 2; i++)
         if (names[i].kind != PICKLE_TEXT && names[i].kind != PICKLE_BYTES)
-            return nd_pickle_fail(machine, ND_ERR_MALFORMED, "two texts", "a name is no text");
+            return nd_pickle_fail(machine, ND_ERR_MALFORMED, "two texts",
+                                  "a name is no text");
     return op_push_list(machine, PICKLE_GLOBAL, names, 2);
 }
 
 /* A class by its number in copyreg's registry, which is not in the file: opaque. */
 enum nd_status nd_pickle_op_extension(struct pickle_machine *machine, unsigned size)
 {
-    static const char   module[] = "copyreg", name[] = "extension";
+    static const char module[] = "copyreg", name[] = "extension";
     const struct pickle names[2] = {
         {.kind = PICKLE_TEXT, .len = sizeof module - 1, .as.text = module},
-        {.kind = PICKLE_TEXT, .len = sizeof name - 1, .as.text = name},
+        {.kind = PICKLE_TEXT, .len = sizeof name - 1,   .as.text = name  },
     };
     uint64_t number;
 
@@ -199,13 +200,14 @@ enum nd_status nd_pickle_op_call(struct pickle_machine *machine, unsigned keywor
 enum nd_status nd_pickle_op_object(struct pickle_machine *machine, unsigned unused)
 {
     const struct pickle *items;
-    size_t               count;
-    struct pickle        arguments = {.kind = PICKLE_TUPLE};
+    size_t count;
+    struct pickle arguments = {.kind = PICKLE_TUPLE};
 
     (void)unused;
     ND_TRY(nd_pickle_pop_mark(machine, &items, &count));
     if (count == 0)
-        return nd_pickle_fail(machine, ND_ERR_MALFORMED, "a class", "nothing above the MARK");
+        return nd_pickle_fail(machine, ND_ERR_MALFORMED, "a class",
+                              "nothing above the MARK");
     ND_TRY(nd_pickle_list_new(machine, items + 1, count - 1, &arguments.as.list));
     return op_push_call(machine, items[0], arguments, (struct pickle){.kind = PICKLE_NONE});
 }
@@ -236,4 +238,3 @@ enum nd_status nd_pickle_op_persistent(struct pickle_machine *machine, unsigned 
         ND_TRY(nd_pickle_list_add(machine, machine->persistent, &id, 1));
     return op_push_list(machine, PICKLE_PERSISTENT, &id, 1);
 }
-

@@ -9,21 +9,21 @@
 #include "formats/pickle.h"
 
 struct pickle_machine {
-    struct cursor       *in;
-    struct arena        *arena;
-    struct nd_error     *err;
-    uint64_t             start; /* of the pickle */
-    uint64_t             op_at; /* of the opcode that runs */
-    const char          *op;    /* its name */
-    struct pickle       *stack;
-    size_t               count, capacity;
-    size_t              *marks; /* stack heights of the open MARKs */
-    size_t               mark_count, mark_capacity;
-    struct pickle       *memo; /* MARK: not set */
-    size_t               memo_size, memo_used;
-    uint64_t             memory;
-    struct pickle_list  *persistent;
-    bool                 stopped;
+    struct cursor *in;
+    struct arena *arena;
+    struct nd_error *err;
+    uint64_t start; /* of the pickle */
+    uint64_t op_at; /* of the opcode that runs */
+    const char *op; /* its name */
+    struct pickle *stack;
+    size_t count, capacity;
+    size_t *marks; /* stack heights of the open MARKs */
+    size_t mark_count, mark_capacity;
+    struct pickle *memo; /* MARK: not set */
+    size_t memo_size, memo_used;
+    uint64_t memory;
+    struct pickle_list *persistent;
+    bool stopped;
 };
 
 /* One opcode: NULL run is "not an opcode". */
@@ -48,13 +48,14 @@ enum nd_status nd_pickle_pop(struct pickle_machine *machine, struct pickle *ret_
 struct pickle *nd_pickle_top(struct pickle_machine *machine);
 enum nd_status nd_pickle_mark(struct pickle_machine *machine);
 /* Takes everything above the last MARK: *ret_items stays good until the next push. */
-enum nd_status nd_pickle_pop_mark(struct pickle_machine *machine, const struct pickle **ret_items,
-                                  size_t *ret_count);
+enum nd_status nd_pickle_pop_mark(struct pickle_machine *machine,
+                                  const struct pickle **ret_items, size_t *ret_count);
 enum nd_status nd_pickle_put(struct pickle_machine *machine, uint64_t index);
 enum nd_status nd_pickle_get(struct pickle_machine *machine, uint64_t index);
 /* A list holding copies of the items. */
-enum nd_status nd_pickle_list_new(struct pickle_machine *machine, const struct pickle *items,
-                                  size_t count, struct pickle_list **ret_list);
+enum nd_status nd_pickle_list_new(struct pickle_machine *machine,
+                                  const struct pickle *items, size_t count,
+                                  struct pickle_list **ret_list);
 enum nd_status nd_pickle_list_add(struct pickle_machine *machine, struct pickle_list *list,
                                   const struct pickle *items, size_t count);
 

@@ -42,21 +42,35 @@ const struct pickle *nd_pickle_entry(const struct pickle *dict, const char *key)
 static const char *value_word(enum pickle_kind kind)
 {
     switch (kind) {
-    case PICKLE_NONE: return "None";
-    case PICKLE_BOOL: return "bool";
+    case PICKLE_NONE:
+        return "None";
+    case PICKLE_BOOL:
+        return "bool";
     case PICKLE_INT:
-    case PICKLE_LONG: return "int";
-    case PICKLE_FLOAT: return "float";
-    case PICKLE_TEXT: return "str";
-    case PICKLE_BYTES: return "bytes";
-    case PICKLE_TUPLE: return "tuple";
-    case PICKLE_LIST: return "list";
-    case PICKLE_SET: return "set";
-    case PICKLE_DICT: return "dict";
-    case PICKLE_GLOBAL: return "global";
-    case PICKLE_CALL: return "object";
-    case PICKLE_PERSISTENT: return "persistent id";
-    case PICKLE_MARK: break;
+    case PICKLE_LONG:
+        return "int";
+    case PICKLE_FLOAT:
+        return "float";
+    case PICKLE_TEXT:
+        return "str";
+    case PICKLE_BYTES:
+        return "bytes";
+    case PICKLE_TUPLE:
+        return "tuple";
+    case PICKLE_LIST:
+        return "list";
+    case PICKLE_SET:
+        return "set";
+    case PICKLE_DICT:
+        return "dict";
+    case PICKLE_GLOBAL:
+        return "global";
+    case PICKLE_CALL:
+        return "object";
+    case PICKLE_PERSISTENT:
+        return "persistent id";
+    case PICKLE_MARK:
+        break;
     }
     return "mark";
 }
@@ -65,7 +79,8 @@ const char *nd_pickle_title(const struct pickle *value, char *buf, size_t size)
 {
     const struct pickle *global = value;
 
-    /* copyreg._reconstructor(cls, base, state) is how old-style objects name their class. */
+    /* copyreg._reconstructor(cls, base, state) is how old-style objects name their class.
+     */
     for (int depth = 0; depth < 4 && global->kind == PICKLE_CALL; depth++) {
         const struct pickle *callable = nd_pickle_item(global, CALL_CALLABLE);
         const struct pickle *first =

@@ -12,26 +12,26 @@
 
 /* The bytes of one storage. */
 struct pt_storage {
-    uint64_t   offset, stored_size, size; /* size: decoded */
+    uint64_t offset, stored_size, size; /* size: decoded */
     enum codec codec;
 };
 
 /* A storage's persistent id, taken apart. */
 struct pt_storage_id {
     const struct pickle *key, *location;
-    enum nd_dtype        dtype;
-    bool                 untyped;
-    uint64_t             numel;      /* of the view, where there is one */
-    uint64_t             root_numel; /* of the whole storage */
-    uint64_t             view_first;
+    enum nd_dtype dtype;
+    bool untyped;
+    uint64_t numel;      /* of the view, where there is one */
+    uint64_t root_numel; /* of the whole storage */
+    uint64_t view_first;
 };
 
 struct pt_source {
     struct dump *dump;
-    size_t       file;      /* where the storages lie */
-    size_t       text_file; /* where the pickle lies, for arrays inside it */
-    bool         swapped;   /* storages hold big-endian elements */
-    bool         is_cut;    /* the file ends before its storages do */
+    size_t file;      /* where the storages lie */
+    size_t text_file; /* where the pickle lies, for arrays inside it */
+    bool swapped;     /* storages hold big-endian elements */
+    bool is_cut;      /* the file ends before its storages do */
 
     /* Finds a storage by its key; NULL, or the reason why there is none. */
     const char *(*find)(struct pt_source *source, const struct pickle *key,
@@ -39,8 +39,8 @@ struct pt_source {
     const void *user;
 
     /* Arrays whose bytes have to be decoded go to a temporary file; see pt_numpy.c. */
-    int      spool; /* descriptor, -1: none yet */
-    size_t   spool_file;
+    int spool; /* descriptor, -1: none yet */
+    size_t spool_file;
     uint64_t spool_used, spool_size;
     uint64_t text_left; /* bytes of array text that may still be looked at */
 };
@@ -78,6 +78,7 @@ const char *nd_pt_place(struct arena *arena, struct dump_slot *slot, size_t file
 /* A value that is a whole number from 0 on. */
 bool nd_pt_size(const struct pickle *value, uint64_t *ret_size);
 /* text and the name of a global or of a call's callable, in the arena. */
-const char *nd_pt_reason(struct arena *arena, const char *text, const struct pickle *global);
+const char *nd_pt_reason(struct arena *arena, const char *text,
+                         const struct pickle *global);
 
 #endif

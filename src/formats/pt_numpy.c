@@ -11,7 +11,8 @@
  *      _codecs.encode(text, 'latin1'), text being UTF-8
  *
  * Arrays of the second kind of data do not lie in the file as they are.  They are decoded
- * into one temporary file per dump, sparse and large enough, which is mapped like any other.
+ * into one temporary file per dump, sparse and large enough, which is mapped like any
+ * other.
  */
 #define _GNU_SOURCE /* pwrite, ftruncate */
 #include "formats/pt.h"
@@ -20,20 +21,21 @@
 #include <unistd.h>
 
 struct array {
-    enum nd_dtype        dtype;
-    bool                 swapped, fortran;
-    struct nd_shape      shape;
+    enum nd_dtype dtype;
+    bool swapped, fortran;
+    struct nd_shape shape;
     const struct pickle *data;
 };
 
-static bool global_is_numpy(const struct pickle *global, const char *module, const char *name)
+static bool global_is_numpy(const struct pickle *global, const char *module,
+                            const char *name)
 {
     const struct pickle *where = nd_pickle_item(global, 0);
-    const size_t         len = strlen(module);
+    const size_t len = strlen(module);
 
     return nd_pickle_is_global(global, NULL, name) &&
-           (where->kind == PICKLE_TEXT || where->kind == PICKLE_BYTES) && where->len > len &&
-           memcmp(where->as.text, "numpy.", 6) == 0 &&
+           (where->kind == PICKLE_TEXT || where->kind == PICKLE_BYTES) &&
+           where->len > len && memcmp(where->as.text, "numpy.", 6) == 0 &&
            memcmp(where->as.text + where->len - len, module, len) == 0;
 }
 
@@ -43,14 +45,23 @@ static bool global_is_numpy(const struct pickle *global, const char *module, con
 static enum nd_dtype dtype_by_code(const struct pickle *code)
 {
     static const struct {
-        const char   *code;
+        const char *code;
         enum nd_dtype dtype;
     } codes[] = {
-        {"f4", ND_DTYPE_f32}, {"f8", ND_DTYPE_f64}, {"f2", ND_DTYPE_f16},
-        {"i8", ND_DTYPE_i64}, {"i4", ND_DTYPE_i32}, {"i2", ND_DTYPE_i16},
-        {"i1", ND_DTYPE_i8},  {"u8", ND_DTYPE_u64}, {"u4", ND_DTYPE_u32},
-        {"u2", ND_DTYPE_u16}, {"u1", ND_DTYPE_u8},  {"b1", ND_DTYPE_bool8},
-        {"c8", ND_DTYPE_c64}, {"c16", ND_DTYPE_c128},
+        {"f4",  ND_DTYPE_f32  },
+        {"f8",  ND_DTYPE_f64  },
+        {"f2",  ND_DTYPE_f16  },
+        {"i8",  ND_DTYPE_i64  },
+        {"i4",  ND_DTYPE_i32  },
+        {"i2",  ND_DTYPE_i16  },
+        {"i1",  ND_DTYPE_i8   },
+        {"u8",  ND_DTYPE_u64  },
+        {"u4",  ND_DTYPE_u32  },
+        {"u2",  ND_DTYPE_u16  },
+        {"u1",  ND_DTYPE_u8   },
+        {"b1",  ND_DTYPE_bool8},
+        {"c8",  ND_DTYPE_c64  },
+        {"c16", ND_DTYPE_c128 },
     };
 
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
@@ -98,12 +109,13 @@ static bool text_is_ascii(const struct pickle *text)
 static bool latin1_size(const struct pickle *text, uint64_t *ret_size)
 {
     const unsigned char *bytes = (const unsigned char *)text->as.text;
-    uint64_t             size = 0;
+    uint64_t size = 0;
 
     for (uint32_t i = 0; i < text->len; i++, size++) {
         if (bytes[i] < 0x80)
             continue;
-        if ((bytes[i] & 0xfe) != 0xc2 || i + 1 == text->len || (bytes[i + 1] & 0xc0) != 0x80)
+        if ((bytes[i] & 0xfe) != 0xc2 || i + 1 == text->len ||
+            (bytes[i + 1] & 0xc0) != 0x80)
             return false;
         i++;
     }
@@ -114,7 +126,7 @@ static bool latin1_size(const struct pickle *text, uint64_t *ret_size)
 static enum nd_status spool_open(struct pt_source *source, struct nd_error *err)
 {
     struct dump *dump = source->dump;
-    struct map   map;
+    struct map map;
 
     if (source->spool >= 0)
         return ND_OK;
@@ -148,13 +160,14 @@ static enum nd_status spool_latin1(struct pt_source *source, const struct pickle
                                    struct nd_error *err)
 {
     const unsigned char *bytes = (const unsigned char *)text->as.text;
-    unsigned char        block[4096];
-    size_t               used = 0;
+    unsigned char block[4096];
+    size_t used = 0;
 
     for (uint32_t i = 0; i < text->len; i++) {
-        block[used++] = bytes[i] < 0x80
-                            ? bytes[i]
-                            : (unsigned char)((bytes[i] & 0x03) << 6 | (bytes[i + 1] & 0x3f));
+        block[used++] =
+            bytes[i] < 0x80
+                ? bytes[i]
+                : (unsigned char)((bytes[i] & 0x03) << 6 | (bytes[i + 1] & 0x3f));
         if (bytes[i] >= 0x80)
             i++;
         if (used == sizeof block || i + 1 == text->len) {
@@ -174,7 +187,8 @@ static const struct pickle *bytes_text(const struct pickle *data)
 
     for (int i = 0; i < 2 && data != NULL && data->kind == PICKLE_CALL; i++) {
         const struct pickle *callable = nd_pickle_item(data, CALL_CALLABLE);
-        const struct pickle *first = nd_pickle_item(nd_pickle_item(data, CALL_ARGUMENTS), 0);
+        const struct pickle *first =
+            nd_pickle_item(nd_pickle_item(data, CALL_ARGUMENTS), 0);
         if (first == NULL && (nd_pickle_is_global(callable, NULL, "bytes") ||
                               nd_pickle_is_global(callable, NULL, "bytearray")))
             return &none;
@@ -192,7 +206,7 @@ static enum nd_status array_bytes(struct pt_source *source, const struct pickle 
                                   const char **ret_why, struct nd_error *err)
 {
     const struct pickle *text = bytes_text(data);
-    uint64_t             size;
+    uint64_t size;
 
     *ret_why = NULL;
     *ret_file = source->text_file;
@@ -214,7 +228,7 @@ static enum nd_status array_bytes(struct pt_source *source, const struct pickle 
     }
     if (text->kind == PICKLE_BYTES || text_is_ascii(text)) {
         const struct cursor in = nd_dump_bytes(source->dump, source->text_file);
-        const uint64_t      at = (uint64_t)((const unsigned char *)text->as.text - in.bytes);
+        const uint64_t at = (uint64_t)((const unsigned char *)text->as.text - in.bytes);
         *ret_storage = (struct pt_storage){at, text->len, text->len, CODEC_STORED};
         return ND_OK;
     }
@@ -237,7 +251,8 @@ static bool array_strides(const struct array *array, int64_t *strides)
     for (uint32_t i = 0; i < array->shape.rank; i++) {
         const uint32_t axis = array->fortran ? i : array->shape.rank - 1 - i;
         strides[axis] = (int64_t)step;
-        if (!nd_size_mul(step, array->shape.dim[axis] == 0 ? 1 : array->shape.dim[axis], &step) ||
+        if (!nd_size_mul(step, array->shape.dim[axis] == 0 ? 1 : array->shape.dim[axis],
+                         &step) ||
             step > INT64_MAX)
             return false;
     }
@@ -248,9 +263,9 @@ static enum nd_status array_slot(struct pt_source *source, const struct array *a
                                  struct dump_slot *slot, struct nd_error *err)
 {
     struct pt_storage storage;
-    int64_t           strides[ND_MAX_RANK];
-    uint64_t          bytes;
-    size_t            file;
+    int64_t strides[ND_MAX_RANK];
+    uint64_t bytes;
+    size_t file;
 
     slot->dtype = array->dtype;
     slot->swapped = array->swapped;
@@ -265,18 +280,19 @@ static enum nd_status array_slot(struct pt_source *source, const struct array *a
     if (slot->broken == NULL && storage.size != bytes)
         slot->broken = "malformed: the data of a NumPy array do not go with its shape";
     if (slot->broken == NULL)
-        slot->broken = nd_pt_place(source->dump->arena, slot, file, &storage, 0, &array->shape,
-                                   strides);
+        slot->broken = nd_pt_place(source->dump->arena, slot, file, &storage, 0,
+                                   &array->shape, strides);
     return ND_OK;
 }
 
 enum nd_status nd_pt_numpy(struct pt_source *source, const struct pickle *call,
-                           bool *ret_is_tensor, struct dump_slot *ret_slot, struct nd_error *err)
+                           bool *ret_is_tensor, struct dump_slot *ret_slot,
+                           struct nd_error *err)
 {
     const struct pickle *callable = nd_pickle_item(call, CALL_CALLABLE);
     const struct pickle *parts;
-    struct array         array = {.dtype = ND_DTYPE_NONE};
-    size_t               shape_at, dtype_at, order_at, data_at;
+    struct array array = {.dtype = ND_DTYPE_NONE};
+    size_t shape_at, dtype_at, order_at, data_at;
 
     if (global_is_numpy(callable, ".multiarray", "_reconstruct")) {
         parts = nd_pickle_item(call, CALL_STATE);
@@ -294,6 +310,7 @@ enum nd_status nd_pt_numpy(struct pt_source *source, const struct pickle *call,
     array.data = nd_pickle_item(parts, data_at);
     ret_slot->broken = nd_pt_shape(nd_pickle_item(parts, shape_at), &array.shape);
     if (ret_slot->broken == NULL)
-        ret_slot->broken = array_dtype(source->dump->arena, nd_pickle_item(parts, dtype_at), &array);
+        ret_slot->broken =
+            array_dtype(source->dump->arena, nd_pickle_item(parts, dtype_at), &array);
     return ret_slot->broken == NULL ? array_slot(source, &array, ret_slot, err) : ND_OK;
 }

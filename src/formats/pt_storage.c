@@ -4,7 +4,8 @@
  *
  *   ("storage", type, key, location, numel[, view])
  *
- *   1. type is a global such as torch.FloatStorage; torch.storage.UntypedStorage holds bytes
+ *   1. type is a global such as torch.FloatStorage; torch.storage.UntypedStorage holds
+ * bytes
  *   2. key names the bytes: a member data/<key> of the archive, or an entry of the legacy
  *      form's list
  *   3. location is the device it lived on
@@ -20,17 +21,24 @@
 #define MAX_EXPANDED ((uint64_t)1 << 32)
 
 static const struct {
-    const char   *name;
+    const char *name;
     enum nd_dtype dtype;
-    bool          untyped;
+    bool untyped;
 } types[] = {
-    {"FloatStorage", ND_DTYPE_f32, false},         {"DoubleStorage", ND_DTYPE_f64, false},
-    {"HalfStorage", ND_DTYPE_f16, false},          {"BFloat16Storage", ND_DTYPE_bf16, false},
-    {"LongStorage", ND_DTYPE_i64, false},          {"IntStorage", ND_DTYPE_i32, false},
-    {"ShortStorage", ND_DTYPE_i16, false},         {"CharStorage", ND_DTYPE_i8, false},
-    {"ByteStorage", ND_DTYPE_u8, false},           {"BoolStorage", ND_DTYPE_bool8, false},
-    {"ComplexFloatStorage", ND_DTYPE_c64, false},  {"ComplexDoubleStorage", ND_DTYPE_c128, false},
-    {"UntypedStorage", ND_DTYPE_u8, true},         {"_UntypedStorage", ND_DTYPE_u8, true},
+    {"FloatStorage",         ND_DTYPE_f32,   false},
+    {"DoubleStorage",        ND_DTYPE_f64,   false},
+    {"HalfStorage",          ND_DTYPE_f16,   false},
+    {"BFloat16Storage",      ND_DTYPE_bf16,  false},
+    {"LongStorage",          ND_DTYPE_i64,   false},
+    {"IntStorage",           ND_DTYPE_i32,   false},
+    {"ShortStorage",         ND_DTYPE_i16,   false},
+    {"CharStorage",          ND_DTYPE_i8,    false},
+    {"ByteStorage",          ND_DTYPE_u8,    false},
+    {"BoolStorage",          ND_DTYPE_bool8, false},
+    {"ComplexFloatStorage",  ND_DTYPE_c64,   false},
+    {"ComplexDoubleStorage", ND_DTYPE_c128,  false},
+    {"UntypedStorage",       ND_DTYPE_u8,    true },
+    {"_UntypedStorage",      ND_DTYPE_u8,    true },
 };
 
 bool nd_pt_size(const struct pickle *value, uint64_t *ret_size)
@@ -45,7 +53,8 @@ const char *nd_pt_reason(struct arena *arena, const char *text, const struct pic
 {
     char title[256];
 
-    return nd_arena_format(arena, "%s%s", text, nd_pickle_title(global, title, sizeof title));
+    return nd_arena_format(arena, "%s%s", text,
+                           nd_pickle_title(global, title, sizeof title));
 }
 
 const char *nd_pt_shape(const struct pickle *value, struct nd_shape *ret_shape)
@@ -111,9 +120,9 @@ const char *nd_pt_storage_id(struct arena *arena, const struct pickle *persisten
 const char *nd_pt_storage_find(struct pt_source *source, const struct pt_storage_id *id,
                                struct pt_storage *ret_storage)
 {
-    const uint64_t    size = nd_dtype_info(id->dtype)->size;
+    const uint64_t size = nd_dtype_info(id->dtype)->size;
     struct pt_storage found = {0};
-    uint64_t          want;
+    uint64_t want;
 
     if (id->numel == 0) { /* nothing to find: writers differ in whether it has a member */
         *ret_storage = found;
@@ -125,8 +134,10 @@ const char *nd_pt_storage_find(struct pt_source *source, const struct pt_storage
     if (why != NULL)
         return why;
     if (want != found.size)
-        return nd_arena_format(source->dump->arena, "malformed: its storage has %" PRIu64
-                               " bytes where %" PRIu64 " are declared", found.size, want);
+        return nd_arena_format(source->dump->arena,
+                               "malformed: its storage has %" PRIu64 " bytes where %" PRIu64
+                               " are declared",
+                               found.size, want);
     if (id->numel != id->root_numel) {
         if (found.codec != CODEC_STORED)
             return "unsupported: a view of a compressed storage";
@@ -140,7 +151,8 @@ const char *nd_pt_storage_find(struct pt_source *source, const struct pt_storage
 /* --- views ------------------------------------------------------------------------- */
 
 /* The last element a view touches, counted from its first; false: outside of 63 bits. */
-static bool place_span(const struct nd_shape *shape, const int64_t *strides, uint64_t *ret_span)
+static bool place_span(const struct nd_shape *shape, const int64_t *strides,
+                       uint64_t *ret_span)
 {
     uint64_t span = 0, step;
 
@@ -158,8 +170,8 @@ static bool place_span(const struct nd_shape *shape, const int64_t *strides, uin
 static bool place_strides(struct dump_slot *slot, const int64_t *strides)
 {
     const struct nd_shape *shape = &slot->storage;
-    uint64_t               row_major = 1;
-    bool                   contiguous = true;
+    uint64_t row_major = 1;
+    bool contiguous = true;
 
     for (uint32_t i = shape->rank; i-- > 0;) {
         slot->stride[i] = shape->dim[i] > 1 ? strides[i] : (int64_t)row_major;
@@ -169,8 +181,8 @@ static bool place_strides(struct dump_slot *slot, const int64_t *strides)
     return contiguous;
 }
 
-static struct extent place_extent(size_t file, const struct pt_storage *storage, uint64_t skip,
-                                  uint64_t size)
+static struct extent place_extent(size_t file, const struct pt_storage *storage,
+                                  uint64_t skip, uint64_t size)
 {
     if (storage->codec == CODEC_STORED)
         return (struct extent){
@@ -195,7 +207,7 @@ const char *nd_pt_place(struct arena *arena, struct dump_slot *slot, size_t file
 {
     const unsigned size = nd_dtype_info(slot->dtype)->size;
     const uint64_t held = storage->size / size;
-    uint64_t       count, bytes, span;
+    uint64_t count, bytes, span;
 
     slot->storage = *shape;
     slot->has_shape = true;
@@ -209,8 +221,9 @@ const char *nd_pt_place(struct arena *arena, struct dump_slot *slot, size_t file
         return NULL;
     }
     if (!place_span(shape, strides, &span) || first >= held || span >= held - first)
-        return nd_arena_format(arena, "malformed: it reaches outside its storage of %" PRIu64
-                               " elements", held);
+        return nd_arena_format(
+            arena, "malformed: it reaches outside its storage of %" PRIu64 " elements",
+            held);
     if (count > span + 1 && count > MAX_EXPANDED)
         return "limit: an expanded view of more than 2^32 elements";
     slot->strided = !place_strides(slot, strides);

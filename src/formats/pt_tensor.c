@@ -19,42 +19,52 @@
 
 enum { MAX_WRAPS = 8 }; /* a parameter of a subclass: two in real files */
 
-enum form { FORM_NONE, FORM_UNSUPPORTED, FORM_V2, FORM_V3, FORM_NPU, FORM_WRAPPER, FORM_TYPE };
+enum form {
+    FORM_NONE,
+    FORM_UNSUPPORTED,
+    FORM_V2,
+    FORM_V3,
+    FORM_NPU,
+    FORM_WRAPPER,
+    FORM_TYPE
+};
 
 /* In modules whose name begins with "torch"; anything else there that begins with
  * "_rebuild" is a tensor of a kind that is not read. */
 static const struct {
     const char *name;
-    enum form   form;
+    enum form form;
 } rebuilds[] = {
-    {"_rebuild_tensor", FORM_V2},
-    {"_rebuild_tensor_v2", FORM_V2},
-    {"_rebuild_tensor_v3", FORM_V3},
-    {"_rebuild_npu_tensor", FORM_NPU},
-    {"_rebuild_parameter", FORM_WRAPPER},
-    {"_rebuild_parameter_with_state", FORM_WRAPPER},
-    {"Parameter", FORM_WRAPPER},
-    {"Buffer", FORM_WRAPPER},
-    {"_rebuild_device_tensor_from_numpy", FORM_WRAPPER},
-    {"_rebuild_device_tensor_from_cpu_tensor", FORM_WRAPPER},
-    {"_rebuild_xla_tensor", FORM_WRAPPER},
-    {"_rebuild_from_type", FORM_TYPE},
-    {"_rebuild_from_type_v2", FORM_TYPE},
-    {"_load_from_bytes", FORM_UNSUPPORTED},
+    {"_rebuild_tensor",                        FORM_V2         },
+    {"_rebuild_tensor_v2",                     FORM_V2         },
+    {"_rebuild_tensor_v3",                     FORM_V3         },
+    {"_rebuild_npu_tensor",                    FORM_NPU        },
+    {"_rebuild_parameter",                     FORM_WRAPPER    },
+    {"_rebuild_parameter_with_state",          FORM_WRAPPER    },
+    {"Parameter",                              FORM_WRAPPER    },
+    {"Buffer",                                 FORM_WRAPPER    },
+    {"_rebuild_device_tensor_from_numpy",      FORM_WRAPPER    },
+    {"_rebuild_device_tensor_from_cpu_tensor", FORM_WRAPPER    },
+    {"_rebuild_xla_tensor",                    FORM_WRAPPER    },
+    {"_rebuild_from_type",                     FORM_TYPE       },
+    {"_rebuild_from_type_v2",                  FORM_TYPE       },
+    {"_load_from_bytes",                       FORM_UNSUPPORTED},
 };
 
-/* Device formats (aclFormat of CANN's acl/acl_base.h). */
+/* Device formats (aclFormat of CANN's acl/acl_base.h); "" for those that are no more than
+ * the logical order, which is nothing to note. */
 static const char *const npu_formats[] = {
-    [0] = "NCHW",       [1] = "NHWC",     [2] = "ND",           [3] = "NC1HWC0",
-    [4] = "FRACTAL_Z",  [12] = "NC1HWC0_C04", [16] = "HWCN",    [27] = "NDHWC",
-    [29] = "FRACTAL_NZ", [30] = "NCDHW",  [32] = "NDC1HWC0",    [33] = "FRACTAL_Z_3D",
-    [35] = "NC",        [47] = "NCL",
+    [0] = "",            [1] = "NHWC",         [2] = "",          [3] = "NC1HWC0",
+    [4] = "FRACTAL_Z",   [12] = "NC1HWC0_C04", [16] = "HWCN",     [27] = "NDHWC",
+    [29] = "FRACTAL_NZ", [30] = "",            [32] = "NDC1HWC0", [33] = "FRACTAL_Z_3D",
+    [35] = "",           [47] = "",
 };
 enum { NPU_FORMAT_COUNT = sizeof npu_formats / sizeof *npu_formats };
 
 static enum form form_of(const struct pickle *callable)
 {
-    const struct pickle *module = nd_pickle_item(callable, 0), *name = nd_pickle_item(callable, 1);
+    const struct pickle *module = nd_pickle_item(callable, 0),
+                        *name = nd_pickle_item(callable, 1);
 
     if (callable == NULL || callable->kind != PICKLE_GLOBAL || module->len < 5 ||
         memcmp(module->as.text, "torch", 5) != 0)
@@ -63,7 +73,7 @@ static enum form form_of(const struct pickle *callable)
         if (nd_pickle_is(name, rebuilds[i].name))
             return rebuilds[i].form;
     return name->len > 8 && memcmp(name->as.text, "_rebuild", 8) == 0 ? FORM_UNSUPPORTED
-                                                                     : FORM_NONE;
+                                                                      : FORM_NONE;
 }
 
 /* --- device formats and flags ------------------------------------------------------- */
@@ -72,6 +82,8 @@ static void slot_format(struct arena *arena, struct dump_slot *slot, uint64_t nu
 {
     const char *name = number < NPU_FORMAT_COUNT ? npu_formats[number] : NULL;
 
+    if (name != NULL && *name == '\0')
+        return;
     slot->layout_text = nd_arena_format(arena, "npu_format %" PRIu64 "%s%s", number,
                                         name == NULL ? "" : " ", name == NULL ? "" : name);
 }
@@ -86,7 +98,8 @@ static void slot_format_named(struct arena *arena, struct dump_slot *slot, const
 }
 
 /* The seventh argument of torch_npu's form: an int, False, or a member of the enum Format,
- * which Python writes as Format(29) or, from 3.11.0 on, as getattr(Format, 'FRACTAL_NZ'). */
+ * which Python writes as Format(29) or, from 3.11.0 on, as getattr(Format, 'FRACTAL_NZ').
+ */
 static void slot_npu_argument(struct arena *arena, struct dump_slot *slot,
                               const struct pickle *format)
 {
@@ -104,12 +117,14 @@ static void slot_npu_argument(struct arena *arena, struct dump_slot *slot,
         slot_format_named(arena, slot, format->as.text, format->len);
 }
 
-static void slot_npu_key(struct arena *arena, struct dump_slot *slot, const struct pickle *key)
+static void slot_npu_key(struct arena *arena, struct dump_slot *slot,
+                         const struct pickle *key)
 {
     static const char prefix[] = "npu_format_/";
-    const size_t      len = sizeof prefix - 1;
+    const size_t len = sizeof prefix - 1;
 
-    if (key->kind == PICKLE_TEXT && key->len > len && memcmp(key->as.text, prefix, len) == 0)
+    if (key->kind == PICKLE_TEXT && key->len > len &&
+        memcmp(key->as.text, prefix, len) == 0)
         slot_format_named(arena, slot, key->as.text + len, key->len - len);
 }
 
@@ -120,7 +135,7 @@ static const char *slot_metadata(struct arena *arena, struct dump_slot *slot,
         return NULL;
     for (uint32_t i = 0; i + 1 < metadata->as.list->count; i += 2) {
         const struct pickle *key = &metadata->as.list->items[i], *flag = key + 1;
-        const bool           is_set = flag->kind == PICKLE_BOOL && flag->as.integer != 0;
+        const bool is_set = flag->kind == PICKLE_BOOL && flag->as.integer != 0;
         if (is_set && nd_pickle_is(key, "conj"))
             return "unsupported: a lazy conjugate (save tensor.resolve_conj() instead)";
         if (is_set && nd_pickle_is(key, "neg"))
@@ -158,17 +173,18 @@ static const char *strided_dtype(struct arena *arena, const struct pickle *dtype
     if (dtype == NULL || dtype->kind != PICKLE_GLOBAL)
         return "malformed: it has no dtype";
     slot->dtype = nd_dtype_by_name(name->as.text, name->len);
-    return slot->dtype == ND_DTYPE_NONE ? nd_pt_reason(arena, "unsupported: elements of ", dtype)
-                                        : NULL;
+    return slot->dtype == ND_DTYPE_NONE
+               ? nd_pt_reason(arena, "unsupported: elements of ", dtype)
+               : NULL;
 }
 
 static const char *strided_place(struct pt_source *source, const struct pickle *arguments,
                                  const struct pt_storage_id *id, struct dump_slot *slot)
 {
-    struct nd_shape   shape = {0}, steps = {0};
-    int64_t           strides[ND_MAX_RANK];
+    struct nd_shape shape = {0}, steps = {0};
+    int64_t strides[ND_MAX_RANK];
     struct pt_storage storage;
-    uint64_t          first;
+    uint64_t first;
 
     const char *why = nd_pt_shape(nd_pickle_item(arguments, 2), &shape);
     if (why != NULL)
@@ -177,23 +193,25 @@ static const char *strided_place(struct pt_source *source, const struct pickle *
     slot->has_shape = true;
     if (!nd_pt_size(nd_pickle_item(arguments, 1), &first))
         return "malformed: its storage offset is no size";
-    if (nd_pt_shape(nd_pickle_item(arguments, 3), &steps) != NULL || steps.rank != shape.rank)
+    if (nd_pt_shape(nd_pickle_item(arguments, 3), &steps) != NULL ||
+        steps.rank != shape.rank)
         return "malformed: its strides do not go with its shape";
     for (uint32_t i = 0; i < shape.rank; i++)
         strides[i] = (int64_t)steps.dim[i];
     why = nd_pt_storage_find(source, id, &storage);
     if (why != NULL)
         return why;
-    return nd_pt_place(source->dump->arena, slot, source->file, &storage, first, &shape, strides);
+    return nd_pt_place(source->dump->arena, slot, source->file, &storage, first, &shape,
+                       strides);
 }
 
 static const char *strided_typed(struct pt_source *source, enum form form,
                                  const struct pickle *arguments,
                                  const struct pt_storage_id *id, struct dump_slot *slot)
 {
-    struct arena        *arena = source->dump->arena;
+    struct arena *arena = source->dump->arena;
     const struct pickle *seventh = nd_pickle_item(arguments, 6);
-    const char          *why = NULL;
+    const char *why = NULL;
 
     if (form == FORM_V3)
         why = strided_dtype(arena, seventh, slot);
@@ -204,7 +222,8 @@ static const char *strided_typed(struct pt_source *source, enum form form,
     if (form == FORM_NPU)
         slot_npu_argument(arena, slot, seventh);
     if (why == NULL)
-        why = slot_metadata(arena, slot, form == FORM_V2 ? seventh : nd_pickle_item(arguments, 7));
+        why = slot_metadata(arena, slot,
+                            form == FORM_V2 ? seventh : nd_pickle_item(arguments, 7));
     return why == NULL ? strided_place(source, arguments, id, slot) : why;
 }
 
@@ -224,12 +243,13 @@ static enum nd_status tensor_strided(struct pt_source *source, enum form form,
 }
 
 /* A storage by itself: all of its elements in a row. */
-static enum nd_status tensor_storage(struct pt_source *source, const struct pickle *persistent,
+static enum nd_status tensor_storage(struct pt_source *source,
+                                     const struct pickle *persistent,
                                      struct dump_slot *slot, struct nd_error *err)
 {
     struct pt_storage_id id;
-    struct pt_storage    storage;
-    const int64_t        stride = 1;
+    struct pt_storage storage;
+    const int64_t stride = 1;
 
     slot->swapped = source->swapped;
     slot->broken = nd_pt_storage_id(source->dump->arena, persistent, &id);
@@ -240,8 +260,8 @@ static enum nd_status tensor_storage(struct pt_source *source, const struct pick
     slot->broken = nd_pt_storage_find(source, &id, &storage);
     if (slot->broken == NULL) {
         const struct nd_shape shape = {.rank = 1, .dim = {id.numel}};
-        slot->broken = nd_pt_place(source->dump->arena, slot, source->file, &storage, 0, &shape,
-                                   &stride);
+        slot->broken = nd_pt_place(source->dump->arena, slot, source->file, &storage, 0,
+                                   &shape, &stride);
     }
     return ND_OK;
 }
@@ -267,7 +287,7 @@ static enum nd_status tensor_call(struct pt_source *source, const struct pickle 
     const struct pickle *callable = nd_pickle_item(call, CALL_CALLABLE);
     const struct pickle *arguments = nd_pickle_item(call, CALL_ARGUMENTS);
     const struct pickle *subclass = NULL;
-    enum form            form = form_of(callable);
+    enum form form = form_of(callable);
 
     if (form == FORM_NONE)
         return nd_pt_numpy(source, call, ret_is_tensor, slot, err);
@@ -303,7 +323,8 @@ enum nd_status nd_pt_tensor(struct pt_source *source, const struct pickle *value
     *ret_slot = nd_dump_slot_init();
     *ret_is_tensor = false;
     if (value->kind == PICKLE_PERSISTENT) {
-        *ret_is_tensor = nd_pickle_is(nd_pickle_item(nd_pickle_item(value, 0), 0), "storage");
+        *ret_is_tensor =
+            nd_pickle_is(nd_pickle_item(nd_pickle_item(value, 0), 0), "storage");
         return *ret_is_tensor ? tensor_storage(source, value, ret_slot, err) : ND_OK;
     }
     if (value->kind != PICKLE_CALL)

@@ -29,20 +29,22 @@ enum {
      * each tensor about sixty.  Lists shared through the memo have to stay near that. */
     FREE_COST = 1 << 20,
     COST_PER_BYTE = 2,
-    TENSOR_COST = 64,
+    TENSOR_COST = 16,
+    SCANNED = 16,     /* items only looked at, that cost as much as a value */
+    NAME_BYTES = 64,  /* of a name, that cost as much as a value */
     TEXT_PER_BYTE = 4 /* arrays that share their data are decoded once for each name */
 };
 
 struct walk {
     struct pt_source *source;
-    struct nd_error  *err;
-    uint64_t          cost, max_cost;
-    unsigned          depth;
-    bool              quiet;         /* inside an object: its scalars are not listed */
-    bool              first_of_kind; /* the last key was a hook's "input" or "output" */
-    size_t            tensors;
-    size_t            len; /* of name, as it would be without the limit */
-    char              name[MAX_NAME + 1];
+    struct nd_error *err;
+    uint64_t cost, max_cost;
+    unsigned depth;
+    bool quiet;         /* inside an object: its scalars are not listed */
+    bool first_of_kind; /* the last key was a hook's "input" or "output" */
+    size_t tensors;
+    size_t len; /* of name, as it would be without the limit */
+    char name[MAX_NAME + 1];
 };
 
 static enum nd_status walk_value(struct walk *walk, const struct pickle *value);
@@ -66,7 +68,7 @@ static void name_cut(struct walk *walk, size_t len)
 static void name_text(struct walk *walk, const struct pickle *text)
 {
     const size_t len = text->len <= MAX_NAME ? text->len : MAX_NAME + 1;
-    size_t       from = 0;
+    size_t from = 0;
 
     for (size_t i = 0; i < len; i++)
         if (text->as.text[i] == '\0') { /* a name is a C string */
@@ -84,10 +86,18 @@ static void name_key(struct walk *walk, const struct pickle *key)
 
     switch (key->kind) {
     case PICKLE_TEXT:
-    case PICKLE_BYTES: name_text(walk, key); return;
-    case PICKLE_INT: snprintf(buf, sizeof buf, "%" PRId64, key->as.integer); break;
-    case PICKLE_BOOL: snprintf(buf, sizeof buf, "%s", key->as.integer ? "True" : "False"); break;
-    case PICKLE_FLOAT: nd_number_text(key->as.number, buf); break;
+    case PICKLE_BYTES:
+        name_text(walk, key);
+        return;
+    case PICKLE_INT:
+        snprintf(buf, sizeof buf, "%" PRId64, key->as.integer);
+        break;
+    case PICKLE_BOOL:
+        snprintf(buf, sizeof buf, "%s", key->as.integer ? "True" : "False");
+        break;
+    case PICKLE_FLOAT:
+        nd_number_text(key->as.number, buf);
+        break;
     case PICKLE_TUPLE:
         for (uint32_t i = 0; i < key->as.list->count && walk->len <= MAX_NAME; i++) {
             if (i > 0)
@@ -96,7 +106,9 @@ static void name_key(struct walk *walk, const struct pickle *key)
                 name_key(walk, &key->as.list->items[i]);
         }
         return;
-    default: nd_pickle_title(key, buf, sizeof buf); break;
+    default:
+        nd_pickle_title(key, buf, sizeof buf);
+        break;
     }
     name_add(walk, buf, strlen(buf));
 }
@@ -109,7 +121,7 @@ static void name_push(struct walk *walk, const struct pickle *key)
         name_add(walk, ".", 1);
     const size_t start = walk->len;
     name_key(walk, key);
-    walk->cost += (walk->len - start) / TENSOR_COST;
+    walk->cost += (walk->len - start) / NAME_BYTES;
     if (walk->len == start) /* the key "": the root module of named_modules() */
         name_cut(walk, before);
 }
@@ -119,13 +131,14 @@ static void name_push(struct walk *walk, const struct pickle *key)
 static enum nd_status walk_ignore(struct walk *walk, const char *what, uint32_t count)
 {
     struct dump *dump = walk->source->dump;
-    const char  *name = walk->len == 0 ? "the whole object" : walk->name;
-    char        *line;
+    const char *name = walk->len == 0 ? "the whole object" : walk->name;
+    char *line;
 
     if (dump->ignored_count >= MAX_IGNORED)
         return ND_OK;
     if (count > 0)
-        line = nd_arena_format(dump->arena, "%.300s (%s of %" PRIu32 ")", name, what, count);
+        line =
+            nd_arena_format(dump->arena, "%.300s (%s of %" PRIu32 ")", name, what, count);
     else
         line = nd_arena_format(dump->arena, "%.300s (%s)", name, what);
     if (line == NULL)
@@ -140,7 +153,7 @@ static enum nd_status walk_tensor(struct walk *walk, const struct dump_slot *slo
 
     if (walk->first_of_kind)
         name_push(walk, &zero);
-    walk->cost += TENSOR_COST + walk->len / 16;
+    walk->cost += TENSOR_COST + walk->len / NAME_BYTES;
     if (++walk->tensors > MAX_TENSORS)
         return nd_fail_key(walk->err, ND_ERR_LIMIT, "the pickle", "at most 1000000 tensors",
                            "more");
@@ -148,7 +161,8 @@ static enum nd_status walk_tensor(struct walk *walk, const struct dump_slot *slo
         return nd_fail_key(walk->err, ND_ERR_LIMIT, "a tensor's name", "at most 4096 bytes",
                            "%zu bytes", walk->len);
     if (walk->len == 0 && slot->broken != NULL && source->is_cut && source->dump->is_lone)
-        return nd_fail(walk->err, ND_ERR_MALFORMED, "the whole of a tensor", "%s", slot->broken);
+        return nd_fail(walk->err, ND_ERR_MALFORMED, "the whole of a tensor", "%s",
+                       slot->broken);
     if (walk->len == 0)
         return nd_dump_add_lone(source->dump, source->file, slot, walk->err);
     return nd_dump_add_tensor(source->dump, walk->name, slot, walk->err);
@@ -187,9 +201,9 @@ static enum nd_status walk_pairs(struct walk *walk, const struct pickle_list *pa
 {
     for (uint32_t i = 0; i + 1 < pairs->count; i += 2) {
         const struct pickle *key = &pairs->items[i];
-        const bool           is_part =
-            of_module && (nd_pickle_is(key, "_modules") || nd_pickle_is(key, "_parameters") ||
-                          nd_pickle_is(key, "_buffers"));
+        const bool is_part = of_module && (nd_pickle_is(key, "_modules") ||
+                                           nd_pickle_is(key, "_parameters") ||
+                                           nd_pickle_is(key, "_buffers"));
         const size_t before = walk->len;
         if (!is_part)
             name_push(walk, key);
@@ -230,8 +244,8 @@ static enum nd_status walk_arguments(struct walk *walk, const struct pickle *cal
         return ND_OK;
     }
     /* torch.return_types and named tuples are called with all of their items in one. */
-    if (first->kind == PICKLE_TUPLE && nd_pickle_is(nd_pickle_item(callable, 0),
-                                                    "torch.return_types"))
+    if (first->kind == PICKLE_TUPLE &&
+        nd_pickle_is(nd_pickle_item(callable, 0), "torch.return_types"))
         return walk_elements(walk, first->as.list);
     return walk_elements(walk, arguments->as.list);
 }
@@ -250,9 +264,9 @@ static enum nd_status walk_state(struct walk *walk, const struct pickle *state)
 static enum nd_status walk_object(struct walk *walk, const struct pickle *call)
 {
     const struct pickle *parts = call->as.list->items;
-    const size_t         before = walk->tensors;
-    const bool           was_quiet = walk->quiet;
-    const bool           is_dict =
+    const size_t before = walk->tensors;
+    const bool was_quiet = walk->quiet;
+    const bool is_dict =
         nd_pickle_is_global(&parts[CALL_CALLABLE], "collections", "OrderedDict") ||
         nd_pickle_is_global(&parts[CALL_CALLABLE], "collections", "defaultdict");
     char title[512];
@@ -281,7 +295,7 @@ static enum nd_status walk_inside(struct walk *walk, const struct pickle *value)
 
     if (value->kind == PICKLE_CALL)
         return walk_object(walk, value);
-    walk->cost += value->as.list->count / 16;
+    walk->cost += value->as.list->count / SCANNED;
     if (value->kind != PICKLE_PERSISTENT && has_lists(value->as.list))
         return value->kind == PICKLE_DICT ? walk_pairs(walk, value->as.list, false)
                                           : walk_elements(walk, value->as.list);
@@ -296,16 +310,17 @@ static enum nd_status walk_inside(struct walk *walk, const struct pickle *value)
 static enum nd_status walk_value(struct walk *walk, const struct pickle *value)
 {
     struct dump_slot slot;
-    bool             is_tensor;
-    char             title[512];
+    bool is_tensor;
+    char title[512];
 
     if (++walk->cost > walk->max_cost)
         return nd_fail_key(walk->err, ND_ERR_LIMIT, "the pickle",
                            "as many objects as its size allows for",
                            "lists that are shared over and over");
     if (!is_list(value))
-        return walk->quiet ? ND_OK
-                           : walk_ignore(walk, nd_pickle_title(value, title, sizeof title), 0);
+        return walk->quiet
+                   ? ND_OK
+                   : walk_ignore(walk, nd_pickle_title(value, title, sizeof title), 0);
     ND_TRY(nd_pt_tensor(walk->source, value, &is_tensor, &slot, walk->err));
     if (is_tensor)
         return walk_tensor(walk, &slot);

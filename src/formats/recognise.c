@@ -38,6 +38,8 @@ static const struct known knowns[] = {
     MAGIC(0, "\x1f\x8b", "gzip inside gzip", "decompress it once before comparing"),
     MAGIC(0, "\x89HDF\r\n\x1a\n", "an HDF5 file",
           "write its datasets as .npz (h5py, numpy.savez)"),
+    MAGIC(0, "\xff\xfe", "a UTF-16 text", "save it as UTF-8"),
+    MAGIC(0, "\xfe\xff", "a UTF-16 text", "save it as UTF-8"),
     MAGIC(0, "CDF\x01", "a netCDF file", "write its variables as .npz (numpy.savez)"),
     MAGIC(0, "CDF\x02", "a netCDF file", "write its variables as .npz (numpy.savez)"),
     MAGIC(0, "GGUF", "a GGUF model file", "GGUF holds weights, not a dump of layer outputs"),

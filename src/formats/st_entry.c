@@ -11,40 +11,51 @@
 
 /* Every dtype of the reference implementation; those we cannot decode have none. */
 static const struct entry_dtype {
-    const char   *name;
-    unsigned      bits;
+    const char *name;
+    unsigned bits;
     enum nd_dtype dtype;
 } entry_dtypes[] = {
-    {"BOOL", 8, ND_DTYPE_bool8},       {"U8", 8, ND_DTYPE_u8},
-    {"I8", 8, ND_DTYPE_i8},            {"I16", 16, ND_DTYPE_i16},
-    {"U16", 16, ND_DTYPE_u16},         {"F16", 16, ND_DTYPE_f16},
-    {"BF16", 16, ND_DTYPE_bf16},       {"I32", 32, ND_DTYPE_i32},
-    {"U32", 32, ND_DTYPE_u32},         {"F32", 32, ND_DTYPE_f32},
-    {"F64", 64, ND_DTYPE_f64},         {"I64", 64, ND_DTYPE_i64},
-    {"U64", 64, ND_DTYPE_u64},         {"C64", 64, ND_DTYPE_c64},
-    {"F8_E5M2", 8, ND_DTYPE_f8e5m2},   {"F8_E4M3", 8, ND_DTYPE_f8e4m3fn},
-    {"F4", 4, ND_DTYPE_NONE},          {"F6_E2M3", 6, ND_DTYPE_NONE},
-    {"F6_E3M2", 6, ND_DTYPE_NONE},     {"F8_E8M0", 8, ND_DTYPE_NONE},
-    {"F8_E4M3FNUZ", 8, ND_DTYPE_NONE}, {"F8_E5M2FNUZ", 8, ND_DTYPE_NONE},
+    {"BOOL",        8,  ND_DTYPE_bool8   },
+    {"U8",          8,  ND_DTYPE_u8      },
+    {"I8",          8,  ND_DTYPE_i8      },
+    {"I16",         16, ND_DTYPE_i16     },
+    {"U16",         16, ND_DTYPE_u16     },
+    {"F16",         16, ND_DTYPE_f16     },
+    {"BF16",        16, ND_DTYPE_bf16    },
+    {"I32",         32, ND_DTYPE_i32     },
+    {"U32",         32, ND_DTYPE_u32     },
+    {"F32",         32, ND_DTYPE_f32     },
+    {"F64",         64, ND_DTYPE_f64     },
+    {"I64",         64, ND_DTYPE_i64     },
+    {"U64",         64, ND_DTYPE_u64     },
+    {"C64",         64, ND_DTYPE_c64     },
+    {"F8_E5M2",     8,  ND_DTYPE_f8e5m2  },
+    {"F8_E4M3",     8,  ND_DTYPE_f8e4m3fn},
+    {"F4",          4,  ND_DTYPE_NONE    },
+    {"F6_E2M3",     6,  ND_DTYPE_NONE    },
+    {"F6_E3M2",     6,  ND_DTYPE_NONE    },
+    {"F8_E8M0",     8,  ND_DTYPE_NONE    },
+    {"F8_E4M3FNUZ", 8,  ND_DTYPE_NONE    },
+    {"F8_E5M2FNUZ", 8,  ND_DTYPE_NONE    },
 };
 
 enum { ST_HAS_DTYPE = 1, ST_HAS_SHAPE = 2, ST_HAS_OFFSETS = 4, ST_HAS_ALL = 7 };
 
 /* What stands between the braces of one tensor. */
 struct entry_info {
-    unsigned               seen;
+    unsigned seen;
     const struct entry_dtype *dtype; /* NULL: a name that we do not know */
-    uint64_t               shape_at, offsets_at;
-    uint64_t               rank; /* as listed: may exceed what a shape holds */
-    uint64_t               count;
-    bool                   empty, huge; /* a dimension is 0; the product overflowed */
+    uint64_t shape_at, offsets_at;
+    uint64_t rank; /* as listed: may exceed what a shape holds */
+    uint64_t count;
+    bool empty, huge; /* a dimension is 0; the product overflowed */
 };
 
 static enum nd_status entry_dtype(struct st_reader *reader, struct entry_info *info,
-                                    struct st_entry *entry, struct nd_error *err)
+                                  struct st_entry *entry, struct nd_error *err)
 {
     struct json_text text;
-    char             name[64];
+    char name[64];
 
     ND_TRY(nd_json_scan_text(&reader->in, &text, err));
     if (text.len >= sizeof name)
@@ -55,13 +66,13 @@ static enum nd_status entry_dtype(struct st_reader *reader, struct entry_info *i
         if (strcmp(entry_dtypes[i].name, name) == 0)
             info->dtype = &entry_dtypes[i];
     entry->dtype = info->dtype != NULL ? info->dtype->dtype : ND_DTYPE_NONE;
-    entry->dtype_text = info->dtype != NULL ? info->dtype->name
-                                            : nd_arena_copy(reader->arena, name, len);
+    entry->dtype_text =
+        info->dtype != NULL ? info->dtype->name : nd_arena_copy(reader->arena, name, len);
     return entry->dtype_text == NULL ? nd_fail_memory(err) : ND_OK;
 }
 
 static enum nd_status entry_shape(struct st_reader *reader, struct entry_info *info,
-                                    struct st_entry *entry, struct nd_error *err)
+                                  struct st_entry *entry, struct nd_error *err)
 {
     struct cursor *in = &reader->in;
 
@@ -78,14 +89,15 @@ static enum nd_status entry_shape(struct st_reader *reader, struct entry_info *i
             entry->shape.dim[info->rank] = dim;
         info->rank++;
         info->empty = info->empty || dim == 0;
-        info->huge = info->huge || (dim != 0 && !nd_size_mul(info->count, dim, &info->count));
+        info->huge =
+            info->huge || (dim != 0 && !nd_size_mul(info->count, dim, &info->count));
     } while (nd_json_accept(in, ','));
     entry->shape.rank = info->rank < ND_MAX_RANK ? (uint32_t)info->rank : ND_MAX_RANK;
     return nd_json_expect(in, ']', err);
 }
 
 static enum nd_status entry_offsets(struct st_reader *reader, struct entry_info *info,
-                                      struct st_entry *entry, struct nd_error *err)
+                                    struct st_entry *entry, struct nd_error *err)
 {
     struct cursor *in = &reader->in;
 
@@ -100,15 +112,15 @@ static enum nd_status entry_offsets(struct st_reader *reader, struct entry_info 
     if (entry->begin > entry->end || entry->end > INT64_MAX - data_at)
         return nd_fail_at(err, ND_ERR_MALFORMED, info->offsets_at,
                           "data_offsets in rising order, below 2^63",
-                          "tensor \"%s\" at %" PRIu64 "..%" PRIu64, entry->name, entry->begin,
-                          entry->end);
+                          "tensor \"%s\" at %" PRIu64 "..%" PRIu64, entry->name,
+                          entry->begin, entry->end);
     entry->begin += data_at;
     entry->end += data_at;
     return ND_OK;
 }
 
 static enum nd_status entry_member(struct st_reader *reader, struct entry_info *info,
-                                     struct st_entry *entry, struct nd_error *err)
+                                   struct st_entry *entry, struct nd_error *err)
 {
     struct json_text key;
 
@@ -136,17 +148,18 @@ static enum nd_status entry_member(struct st_reader *reader, struct entry_info *
 }
 
 /* Shape, dtype and range must tell the same size. */
-static enum nd_status entry_check_size(const struct st_reader *reader, const struct entry_info *info,
-                                    struct st_entry *entry, struct nd_error *err)
+static enum nd_status entry_check_size(const struct st_reader *reader,
+                                       const struct entry_info *info,
+                                       struct st_entry *entry, struct nd_error *err)
 {
-    char           text[400];
-    uint64_t       bits;
+    char text[400];
+    uint64_t bits;
     const uint64_t have = entry->end - entry->begin;
     const uint64_t count = info->empty ? 0 : info->count;
 
     if (info->dtype == NULL) {
-        entry->broken = nd_arena_format(reader->arena, "dtype %s is not known",
-                                        entry->dtype_text);
+        entry->broken =
+            nd_arena_format(reader->arena, "dtype %s is not known", entry->dtype_text);
     } else if (info->huge && !info->empty) {
         return nd_fail_at(err, ND_ERR_MALFORMED, info->shape_at,
                           "a shape whose product is below 2^64",
@@ -156,15 +169,17 @@ static enum nd_status entry_check_size(const struct st_reader *reader, const str
                bits / 8 != have) {
         return nd_fail_at(err, ND_ERR_MALFORMED, info->offsets_at,
                           "a range as long as shape and dtype need",
-                          "tensor \"%s\", %s %s, in a range of %" PRIu64 " bytes", entry->name,
-                          entry->dtype_text, nd_shape_text(&entry->shape, text, sizeof text),
-                          have);
+                          "tensor \"%s\", %s %s, in a range of %" PRIu64 " bytes",
+                          entry->name, entry->dtype_text,
+                          nd_shape_text(&entry->shape, text, sizeof text), have);
     } else if (info->rank > ND_MAX_RANK) {
-        entry->broken = nd_arena_format(reader->arena, "%" PRIu64 " dimensions; at most %d "
-                                        "are supported", info->rank, ND_MAX_RANK);
+        entry->broken = nd_arena_format(reader->arena,
+                                        "%" PRIu64 " dimensions; at most %d "
+                                        "are supported",
+                                        info->rank, ND_MAX_RANK);
     } else if (entry->dtype == ND_DTYPE_NONE) {
-        entry->broken = nd_arena_format(reader->arena, "dtype %s is not supported",
-                                        entry->dtype_text);
+        entry->broken =
+            nd_arena_format(reader->arena, "dtype %s is not supported", entry->dtype_text);
     } else {
         return ND_OK;
     }

@@ -7,11 +7,11 @@
 #include "formats/st_header.h"
 
 struct st_reader {
-    struct cursor     in; /* over the file, ending with the header */
-    struct arena     *arena;
+    struct cursor in; /* over the file, ending with the header */
+    struct arena *arena;
     struct st_header *header;
-    size_t            capacity; /* of header->entries */
-    bool              has_metadata;
+    size_t capacity; /* of header->entries */
+    bool has_metadata;
 };
 
 /* Reads the value of a tensor's key; entry->name is set. */

@@ -98,7 +98,7 @@ static enum nd_status metadata_read_one(struct st_reader *reader, struct json_te
 static enum nd_status st_read_metadata(struct st_reader *reader, struct nd_error *err)
 {
     struct json_text *keys = NULL;
-    size_t            count = 0, capacity = 0;
+    size_t count = 0, capacity = 0;
 
     nd_json_skip_blank(&reader->in);
     if (reader->in.at < reader->in.size && reader->in.bytes[reader->in.at] == 'n')
@@ -127,7 +127,7 @@ static enum nd_status st_read_metadata(struct st_reader *reader, struct nd_error
 static enum nd_status st_read_key(struct st_reader *reader, struct nd_error *err)
 {
     struct st_header *header = reader->header;
-    struct json_text  key;
+    struct json_text key;
 
     ND_TRY(nd_json_scan_text(&reader->in, &key, err));
     ND_TRY(nd_json_expect(&reader->in, ':', err));
@@ -141,8 +141,8 @@ static enum nd_status st_read_key(struct st_reader *reader, struct nd_error *err
     if (key.len > ST_NAME_MAX)
         return nd_fail_at(err, ND_ERR_LIMIT, key.at, "names of at most 4096 bytes",
                           "a name of %zu bytes", key.len);
-    struct st_entry  *entry = nd_arena_alloc(reader->arena, 1, sizeof *entry);
-    char             *name = nd_arena_alloc(reader->arena, key.len + 1, 1);
+    struct st_entry *entry = nd_arena_alloc(reader->arena, 1, sizeof *entry);
+    char *name = nd_arena_alloc(reader->arena, key.len + 1, 1);
     struct st_entry **entries = nd_arena_grow(reader->arena, header->entries, header->count,
                                               &reader->capacity, sizeof(struct st_entry *));
     if (entry == NULL || name == NULL || entries == NULL)
@@ -187,9 +187,9 @@ static enum nd_status st_sort_names(struct st_header *header, struct nd_error *e
     for (size_t i = 1; i < header->count; i++) {
         const struct st_entry *a = header->entries[i - 1], *b = header->entries[i];
         if (strcmp(a->name, b->name) == 0)
-            return nd_fail_at(err, ND_ERR_MALFORMED,
-                              a->name_at > b->name_at ? a->name_at : b->name_at,
-                              "names that differ", "tensor \"%.300s\" a second time", a->name);
+            return nd_fail_at(
+                err, ND_ERR_MALFORMED, a->name_at > b->name_at ? a->name_at : b->name_at,
+                "names that differ", "tensor \"%.300s\" a second time", a->name);
     }
     return ND_OK;
 }
@@ -207,10 +207,11 @@ static int entry_range_order(const void *a, const void *b)
 /* Ranges in file order must touch each other. */
 static enum nd_status st_check_ranges(struct st_header *header, struct nd_error *err)
 {
-    const size_t      count = header->count;
-    struct st_entry **sorted = count == 0 ? NULL : malloc(count * sizeof(struct st_entry *));
+    const size_t count = header->count;
+    struct st_entry **sorted =
+        count == 0 ? NULL : malloc(count * sizeof(struct st_entry *));
     const struct st_entry *before = NULL;
-    enum nd_status         status = ND_OK;
+    enum nd_status status = ND_OK;
 
     header->data_end = header->data_at;
     if (count == 0)
@@ -222,12 +223,11 @@ static enum nd_status st_check_ranges(struct st_header *header, struct nd_error 
     for (size_t i = 0; i < count && status == ND_OK; before = sorted[i++]) {
         const struct st_entry *entry = sorted[i];
         if (before != NULL && entry->begin < header->data_end)
-            status = nd_fail_at(err, ND_ERR_MALFORMED, entry->name_at,
-                                "ranges that do not overlap",
-                                "tensor \"%.200s\" at bytes %" PRIu64 "..%" PRIu64
-                                ", tensor \"%.200s\" up to %" PRIu64,
-                                entry->name, entry->begin, entry->end, before->name,
-                                header->data_end);
+            status = nd_fail_at(
+                err, ND_ERR_MALFORMED, entry->name_at, "ranges that do not overlap",
+                "tensor \"%.200s\" at bytes %" PRIu64 "..%" PRIu64
+                ", tensor \"%.200s\" up to %" PRIu64,
+                entry->name, entry->begin, entry->end, before->name, header->data_end);
         if (entry->begin > header->data_end && !header->has_hole) {
             header->has_hole = true;
             header->hole_at = header->data_end;
@@ -248,7 +248,8 @@ static enum nd_status st_read_length(const struct cursor *file, uint64_t *ret_le
                           "a file of %" PRIu64 " bytes", file->size);
     const uint64_t len = nd_load_le(file->bytes, 8);
     if (len > ST_HEADER_MAX)
-        return nd_fail_at(err, ND_ERR_LIMIT, 0, "a header of at most 100 MB (100000000 bytes)",
+        return nd_fail_at(err, ND_ERR_LIMIT, 0,
+                          "a header of at most 100 MB (100000000 bytes)",
                           "a header of %" PRIu64 " bytes", len);
     if (len > file->size - 8) {
         nd_fail_at(err, ND_ERR_MALFORMED, 0, "a header that ends within the file",
@@ -276,7 +277,7 @@ enum nd_status nd_st_header_read(struct cursor file, struct arena *arena,
 {
     struct st_header header = {.file_size = file.size};
     struct st_reader reader = {.in = file, .arena = arena, .header = &header};
-    uint64_t         len = 0;
+    uint64_t len = 0;
 
     ND_TRY(st_read_length(&file, &len, err));
     reader.in.at = 8;
@@ -294,9 +295,9 @@ enum nd_status nd_st_header_tight(const struct st_header *header, struct nd_erro
 {
     if (!header->has_hole)
         return ND_OK;
-    return nd_fail_at(err, ND_ERR_MALFORMED, header->hole_at, "ranges that touch each other",
-                      "%" PRIu64 " bytes that belong to no tensor",
-                      header->hole_end - header->hole_at);
+    return nd_fail_at(
+        err, ND_ERR_MALFORMED, header->hole_at, "ranges that touch each other",
+        "%" PRIu64 " bytes that belong to no tensor", header->hole_end - header->hole_at);
 }
 
 enum nd_status nd_st_header_trailing(const struct st_header *header, struct dump *dump,
@@ -304,8 +305,9 @@ enum nd_status nd_st_header_trailing(const struct st_header *header, struct dump
 {
     if (header->file_size <= header->data_end)
         return ND_OK;
-    const char *what = nd_arena_format(dump->arena, "%" PRIu64 " bytes after the last tensor",
-                                       header->file_size - header->data_end);
+    const char *what =
+        nd_arena_format(dump->arena, "%" PRIu64 " bytes after the last tensor",
+                        header->file_size - header->data_end);
     return what == NULL ? nd_fail_memory(err) : nd_dump_ignore(dump, what, err);
 }
 
@@ -315,7 +317,7 @@ struct st_entry *nd_st_find(const struct st_header *header, const char *name)
 
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const int    order = nd_natural_compare(name, header->entries[middle]->name);
+        const int order = nd_natural_compare(name, header->entries[middle]->name);
         if (order == 0)
             return header->entries[middle];
         if (order < 0)

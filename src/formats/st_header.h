@@ -19,27 +19,27 @@
 #include "formats/dump.h"
 
 struct st_entry {
-    const char     *name;
-    uint64_t        name_at; /* byte offset of the key in the file */
-    enum nd_dtype   dtype;   /* NONE: not decoded */
-    const char     *dtype_text;
+    const char *name;
+    uint64_t name_at;    /* byte offset of the key in the file */
+    enum nd_dtype dtype; /* NONE: not decoded */
+    const char *dtype_text;
     struct nd_shape shape;
-    uint64_t        begin, end; /* from the file's first byte */
-    const char     *broken;     /* why the tensor cannot be read; NULL: it can */
-    bool            named;      /* for the readers: something refers to it */
+    uint64_t begin, end; /* from the file's first byte */
+    const char *broken;  /* why the tensor cannot be read; NULL: it can */
+    bool named;          /* for the readers: something refers to it */
 };
 
 struct st_header {
     struct st_entry **entries; /* by name, as people sort names */
-    size_t            count;
-    const char       *normdiff; /* __metadata__["normdiff"], decoded; NULL: none */
-    size_t            normdiff_len;
-    uint64_t          normdiff_at; /* byte offset of that string in the file */
-    uint64_t          data_at;     /* where the data begins */
-    uint64_t          data_end;    /* where the last range ends (maybe beyond the file) */
-    uint64_t          file_size;
-    bool              has_hole;    /* bytes before data_end that are in no range */
-    uint64_t          hole_at, hole_end;
+    size_t count;
+    const char *normdiff; /* __metadata__["normdiff"], decoded; NULL: none */
+    size_t normdiff_len;
+    uint64_t normdiff_at; /* byte offset of that string in the file */
+    uint64_t data_at;     /* where the data begins */
+    uint64_t data_end;    /* where the last range ends (maybe beyond the file) */
+    uint64_t file_size;
+    bool has_hole; /* bytes before data_end that are in no range */
+    uint64_t hole_at, hole_end;
 };
 
 /* Bits of evidence that these bytes begin a safetensors file. */

@@ -15,10 +15,10 @@ struct detail_limits {
 
 struct detail_run {
     const struct detail_params *params;
-    struct nd_detail           *detail;
-    struct pair                 pair;
-    struct detail_limits        limits[2];
-    int                         ulp_digits, ulp_emin;
+    struct nd_detail *detail;
+    struct pair pair;
+    struct detail_limits limits[2];
+    int ulp_digits, ulp_emin;
 };
 
 static int detail_exponent_min(enum nd_dtype dtype)
@@ -36,9 +36,9 @@ static void detail_run_init(struct detail_run *run, const struct tensor_view *r,
                             const struct tensor_view *c, const struct detail_params *params,
                             struct nd_detail *detail)
 {
-    const struct moments_policy     policy = {.nan_strict = params->nan_strict, .scale = 1.0};
+    const struct moments_policy policy = {.nan_strict = params->nan_strict, .scale = 1.0};
     const struct tensor_view *const view[2] = {r, c};
-    const enum nd_dtype             ulp = params->ulp_dtype;
+    const enum nd_dtype ulp = params->ulp_dtype;
 
     memset(run, 0, sizeof *run);
     run->params = params;
@@ -76,7 +76,7 @@ static uint64_t detail_bits(double value)
 static int detail_exponent(double value)
 {
     const int field = (int)(detail_bits(value) >> 52);
-    int       exponent;
+    int exponent;
 
     if (field != 0)
         return field - 1023;
@@ -88,7 +88,7 @@ static int detail_exponent(double value)
 static double detail_times_power(double value, int power)
 {
     const uint64_t bits = (uint64_t)(1023 + power) << 52;
-    double         factor;
+    double factor;
 
     if (power < -1022 || power > 1023)
         return ldexp(value, power);
@@ -99,7 +99,7 @@ static double detail_times_power(double value, int power)
 unsigned nd_detail_bin(double value)
 {
     const uint64_t bits = detail_bits(value);
-    const int      field = (int)(bits >> 52) - 1023 + 127;
+    const int field = (int)(bits >> 52) - 1023 + 127;
 
     if (value == 0.0)
         return 0;
@@ -114,7 +114,8 @@ static double detail_edge(unsigned k)
 {
     const unsigned field = k / 16, sixteenths = k % 16;
 
-    return field == 0 ? ldexp(sixteenths, -126 - 4) : ldexp(16 + sixteenths, (int)field - 127 - 4);
+    return field == 0 ? ldexp(sixteenths, -126 - 4)
+                      : ldexp(16 + sixteenths, (int)field - 127 - 4);
 }
 
 double nd_detail_quantile(const uint64_t *bins, uint64_t n, double q)
@@ -122,7 +123,7 @@ double nd_detail_quantile(const uint64_t *bins, uint64_t n, double q)
     /* Integers: 0.9 * n as a double may lie just above a whole number. */
     const uint64_t thousandths = (uint64_t)(q * 1000.0 + 0.5);
     const uint64_t rank = n / 1000 * thousandths + (n % 1000 * thousandths + 999) / 1000;
-    uint64_t       seen = bins[0];
+    uint64_t seen = bins[0];
 
     if (seen >= rank)
         return 0.0;
@@ -144,7 +145,7 @@ static bool worst_is_before(const struct worst_element *a, const struct worst_el
 static void worst_insert(struct nd_detail *detail, const struct worst_element *element)
 {
     struct worst_element *const worst = detail->worst;
-    unsigned                    place = detail->worst_count;
+    unsigned place = detail->worst_count;
 
     if (place == detail->worst_wanted) {
         if (place == 0 || !worst_is_before(element, &worst[place - 1]))
@@ -160,9 +161,9 @@ static void worst_insert(struct nd_detail *detail, const struct worst_element *e
 
 static void detail_add_side(const struct detail_run *run, int side, double value)
 {
-    struct nd_detail *const           detail = run->detail;
+    struct nd_detail *const detail = run->detail;
     const struct detail_limits *const limits = &run->limits[side];
-    const double                      size = fabs(value);
+    const double size = fabs(value);
 
     detail->zeros[side] += size == 0.0 ? 1 : 0;
     detail->subnormals[side] += size > 0.0 && size < limits->least_normal ? 1 : 0;
@@ -172,10 +173,10 @@ static void detail_add_side(const struct detail_run *run, int side, double value
 static void detail_add_ulp(const struct detail_run *run, double size_r, double e)
 {
     struct nd_detail *const detail = run->detail;
-    const double            least = run->params->rms_r * 0x1p-10;
-    const double            at = size_r > least ? size_r : least;
-    const int               exponent = at > 0.0 ? detail_exponent(at) : run->ulp_emin;
-    const int               spacing =
+    const double least = run->params->rms_r * 0x1p-10;
+    const double at = size_r > least ? size_r : least;
+    const int exponent = at > 0.0 ? detail_exponent(at) : run->ulp_emin;
+    const int spacing =
         (exponent > run->ulp_emin ? exponent : run->ulp_emin) - run->ulp_digits + 1;
     const double ulp = detail_times_power(e, -spacing);
 
@@ -185,11 +186,12 @@ static void detail_add_ulp(const struct detail_run *run, double size_r, double e
 }
 
 /* Returns the relative error. */
-static double detail_add_ratios(const struct detail_run *run, double r, double c, double abs)
+static double detail_add_ratios(const struct detail_run *run, double r, double c,
+                                double abs)
 {
     struct nd_detail *const detail = run->detail;
     /* Near the top of float64 an error or a sum overflows; a quarter of it does not. */
-    const bool   huge = abs > DBL_MAX / 4 || fabs(r) > DBL_MAX / 4;
+    const bool huge = abs > DBL_MAX / 4 || fabs(r) > DBL_MAX / 4;
     const double part = huge ? 0.25 : 1.0;
     const double e = huge && !run->pair.is_complex ? fabs(c * part - r * part) : abs * part;
     const double size_r = fabs(r) * part;
@@ -213,7 +215,7 @@ static double detail_step(const struct detail_run *run, const struct pair_values
                           uint64_t at)
 {
     struct nd_detail *const detail = run->detail;
-    double                  sum_rel = 0.0;
+    double sum_rel = 0.0;
 
     for (unsigned i = 0; i < values->n; i++) {
         const double r = values->r[i], c = values->c[i], abs = values->abs[i];
@@ -226,7 +228,8 @@ static double detail_step(const struct detail_run *run, const struct pair_values
         detail->abs_bins[nd_detail_bin(abs)]++;
         if (detail->has_ulp)
             detail_add_ulp(run, fabs(r), abs);
-        worst_insert(detail, &(struct worst_element){.abs = abs, .at = at + i, .r = r, .c = c});
+        worst_insert(detail,
+                     &(struct worst_element){.abs = abs, .at = at + i, .r = r, .c = c});
     }
     return sum_rel;
 }
@@ -240,10 +243,10 @@ void nd_detail_measure(const struct tensor_view *r, const struct tensor_view *c,
                        const struct detail_params *params, uint64_t first, uint64_t count,
                        struct nd_detail *detail)
 {
-    unsigned char      buffer[2][PAIR_STEP * PAIR_ELEMENT_MAX];
+    unsigned char buffer[2][PAIR_STEP * PAIR_ELEMENT_MAX];
     struct pair_values values;
-    struct detail_run  run;
-    double             sum_rel = 0.0; /* of the chunk at hand */
+    struct detail_run run;
+    double sum_rel = 0.0; /* of the chunk at hand */
 
     detail_run_init(&run, r, c, params, detail);
     for (uint64_t done = 0; done < count; done += PAIR_STEP) {

@@ -53,8 +53,8 @@ bool nd_isa_available(enum isa isa)
     __builtin_cpu_init();
 #endif
     switch (isa) {
-#define ND_ISA_ROW(word, id, arch, detected)                                             \
-    case id:                                                                             \
+#define ND_ISA_ROW(word, id, arch, detected)                                               \
+    case id:                                                                               \
         return ISA_IF_##arch((detected), false);
 #include "kernels/isas.def"
 #undef ND_ISA_ROW
@@ -65,9 +65,9 @@ bool nd_isa_available(enum isa isa)
 
 enum isa nd_isa_best(void)
 {
-    const char    *word = getenv("NORMDIFF_ISA");
+    const char *word = getenv("NORMDIFF_ISA");
     const enum isa named = word != NULL ? nd_isa_by_name(word) : ISA_COUNT;
-    enum isa       best = ISA_BASE;
+    enum isa best = ISA_BASE;
 
     if (named < ISA_COUNT && isa_sets[named] == NULL)
         return ISA_BASE; /* a word of another architecture */

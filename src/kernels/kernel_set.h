@@ -9,7 +9,7 @@
 typedef void (*kernel_decode)(const unsigned char *bytes, size_t n, double *ret);
 
 struct kernel_set {
-    enum isa      isa;
+    enum isa isa;
     kernel_decode decode[ND_DTYPE_COUNT]; /* packed elements to doubles; NULL: complex */
     /*
      * Adds n positions, which start at a multiple of PAIR_STEP within their block; n is
@@ -19,7 +19,8 @@ struct kernel_set {
                  size_t n, uint64_t at);
 };
 
-#define ND_ISA_ROW(word, id, arch, detected) extern const struct kernel_set nd_kernels_##word;
+#define ND_ISA_ROW(word, id, arch, detected)                                               \
+    extern const struct kernel_set nd_kernels_##word;
 #include "kernels/isas.def"
 #undef ND_ISA_ROW
 

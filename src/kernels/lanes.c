@@ -89,8 +89,9 @@ void nd_lanes_sort_out(struct lanes_run *run, const double *r, const double *c, 
 
     memset(ret, 0, sizeof *ret);
     for (size_t i = 0; i < n; i++) {
-        const enum pair_state state =
-            lanes_is_ordinary(pair, r[i], c[i]) ? PAIR_KEPT : nd_pair_state(pair, r[i], c[i]);
+        const enum pair_state state = lanes_is_ordinary(pair, r[i], c[i])
+                                          ? PAIR_KEPT
+                                          : nd_pair_state(pair, r[i], c[i]);
         if (state != PAIR_KEPT) {
             lanes_count_odd(moments, state, r[i], c[i]);
             continue;
@@ -103,8 +104,8 @@ void nd_lanes_sort_out(struct lanes_run *run, const double *r, const double *c, 
     }
     /* The pass counts what differs after scaling; here is what scaling hides. */
     for (size_t i = 0; pair->scale != 1.0 && i < n; i++)
-        moments->differ += ret->flag[i] != 0.0 && r[i] != c[i] &&
-                           r[i] * pair->scale == c[i] * pair->scale;
+        moments->differ +=
+            ret->flag[i] != 0.0 && r[i] != c[i] && r[i] * pair->scale == c[i] * pair->scale;
     moments->n += ret->count;
 }
 
@@ -112,14 +113,19 @@ static void lanes_add(struct lanes_run *run, const struct pair_values *values, u
                       uint64_t at)
 {
     struct nd_moments *const moments = run->moments;
-    struct lanes *const      lanes = &run->lanes;
-    const unsigned           l = i % MOMENTS_LANES;
-    const double             r = values->r[i], c = values->c[i], d = values->abs[i];
-    const double             x = r * run->pair->scale, y = c * run->pair->scale;
-    const double             terms[LANE_SUMS] = {
-        [LANE_ABS] = d,    [LANE_EE] = d * d, [LANE_R] = x,
-        [LANE_C] = y,      [LANE_RR] = x * x, [LANE_CC] = y * y,
-        [LANE_RC] = values->product[i],       [LANE_DIFFER] = values->differs[i] ? 1.0 : 0.0,
+    struct lanes *const lanes = &run->lanes;
+    const unsigned l = i % MOMENTS_LANES;
+    const double r = values->r[i], c = values->c[i], d = values->abs[i];
+    const double x = r * run->pair->scale, y = c * run->pair->scale;
+    const double terms[LANE_SUMS] = {
+        [LANE_ABS] = d,
+        [LANE_EE] = d * d,
+        [LANE_R] = x,
+        [LANE_C] = y,
+        [LANE_RR] = x * x,
+        [LANE_CC] = y * y,
+        [LANE_RC] = values->product[i],
+        [LANE_DIFFER] = values->differs[i] ? 1.0 : 0.0,
     };
 
     for (int sum = 0; sum < LANE_SUMS; sum++)

@@ -38,24 +38,24 @@ struct lanes_extremes {
 
 /* The accumulators of one block: element i of the block belongs to lane i % 16. */
 struct lanes {
-    double                sum[LANE_SUMS][MOMENTS_LANES];
+    double sum[LANE_SUMS][MOMENTS_LANES];
     struct lanes_extremes extremes;
 };
 
 /* What one chunk carries from step to step. */
 struct lanes_run {
-    const struct pair   *pair;
-    struct moments_pivot pivot;       /* times the scale */
-    struct lanes         lanes;       /* of the block at hand */
-    bool                 has_largest; /* moments->max_abs and its index are set */
-    struct nd_moments   *moments;     /* counts and the largest |e| go straight there */
+    const struct pair *pair;
+    struct moments_pivot pivot; /* times the scale */
+    struct lanes lanes;         /* of the block at hand */
+    bool has_largest;           /* moments->max_abs and its index are set */
+    struct nd_moments *moments; /* counts and the largest |e| go straight there */
 };
 
 /* What an odd step holds: which positions count (1 or 0, a double so that selecting by it
  * is vector code), and the first of them. */
 struct lanes_kept {
-    double   flag[PAIR_STEP];
-    double   first[2];
+    double flag[PAIR_STEP];
+    double first[2];
     uint64_t count;
 };
 
@@ -158,8 +158,9 @@ static inline bool lanes_are_exact(const struct lanes_extremes *step)
 }
 
 /* Keeps the first place of the largest |e|; kept NULL: all n positions count. */
-static inline void lanes_largest(struct lanes_run *run, const double *largest, const double *r,
-                                 const double *c, const double *kept, size_t n, uint64_t at)
+static inline void lanes_largest(struct lanes_run *run, const double *largest,
+                                 const double *r, const double *c, const double *kept,
+                                 size_t n, uint64_t at)
 {
     struct nd_moments *const moments = run->moments;
 

@@ -13,12 +13,12 @@
 #include <string.h>
 
 /* load_raw_T(bytes, i): element i as the C type of the same size. */
-#define LOAD_RAW(type, word)                                                             \
-    static inline type load_raw_##word(const unsigned char *bytes, size_t i)             \
-    {                                                                                    \
-        type value;                                                                      \
-        memcpy(&value, bytes + i * sizeof value, sizeof value);                          \
-        return value;                                                                    \
+#define LOAD_RAW(type, word)                                                               \
+    static inline type load_raw_##word(const unsigned char *bytes, size_t i)               \
+    {                                                                                      \
+        type value;                                                                        \
+        memcpy(&value, bytes + i * sizeof value, sizeof value);                            \
+        return value;                                                                      \
     }
 LOAD_RAW(double, f64)
 LOAD_RAW(float, f32)
@@ -42,14 +42,15 @@ static inline float load_float_of(uint32_t bits)
  * A float of at most 16 bits as float32: `mantissa` stored bits below the exponent field,
  * `top` the exponent field's largest value, `bias` the exponent's.  The significand becomes
  * an integer and is multiplied by the power of two of its last place: exact, and no operand
- * is subnormal.  Whether the largest exponent means infinity and NaN is the caller's matter.
+ * is subnormal.  Whether the largest exponent means infinity and NaN is the caller's
+ * matter.
  */
 static inline float load_small(uint32_t magnitude, unsigned mantissa, uint32_t bias)
 {
     const uint32_t exponent = magnitude >> mantissa;
     const uint32_t hidden = exponent != 0 ? 1U << mantissa : 0;
     const uint32_t place = (exponent != 0 ? exponent : 1U) + 127U - bias - mantissa;
-    const int32_t  digits = (int32_t)((magnitude & ((1U << mantissa) - 1U)) | hidden);
+    const int32_t digits = (int32_t)((magnitude & ((1U << mantissa) - 1U)) | hidden);
 
     return (float)digits * load_float_of(place << 23);
 }
@@ -79,8 +80,8 @@ static inline double load_f16(const unsigned char *bytes, size_t i)
     const uint32_t finite = load_bits_of(load_small(magnitude, 10, 15));
     const uint32_t special = 0x7f800000U | (magnitude & 0x3ffU) << 13;
 
-    return (double)load_float_of((magnitude >= 0x7c00U ? special : finite) |
-                                 (raw & 0x8000U) << 16);
+    return (double)load_float_of((magnitude >= 0x7c00U ? special : finite) | (raw & 0x8000U)
+                                                                                 << 16);
 }
 
 static inline double load_bf16(const unsigned char *bytes, size_t i)
@@ -95,8 +96,8 @@ static inline double load_f8e4m3fn(const unsigned char *bytes, size_t i)
     const uint32_t magnitude = raw & 0x7fU;
     const uint32_t finite = load_bits_of(load_small(magnitude, 3, 7));
 
-    return (double)load_float_of((magnitude == 0x7fU ? 0x7fc00000U : finite) |
-                                 (raw & 0x80U) << 24);
+    return (double)load_float_of((magnitude == 0x7fU ? 0x7fc00000U : finite) | (raw & 0x80U)
+                                                                                   << 24);
 }
 
 static inline double load_f8e5m2(const unsigned char *bytes, size_t i)
@@ -106,8 +107,8 @@ static inline double load_f8e5m2(const unsigned char *bytes, size_t i)
     const uint32_t finite = load_bits_of(load_small(magnitude, 2, 15));
     const uint32_t special = 0x7f800000U | (magnitude & 3U) << 21;
 
-    return (double)load_float_of((magnitude >= 0x7cU ? special : finite) |
-                                 (raw & 0x80U) << 24);
+    return (double)load_float_of((magnitude >= 0x7cU ? special : finite) | (raw & 0x80U)
+                                                                               << 24);
 }
 
 static inline double load_i64(const unsigned char *bytes, size_t i)

@@ -11,8 +11,8 @@
 
 /* Which rows of dtypes.def the kernels decode themselves. */
 #define TMPL_IF_ND_KIND_FLOAT(...) __VA_ARGS__
-#define TMPL_IF_ND_KIND_INT(...) __VA_ARGS__
-#define TMPL_IF_ND_KIND_BOOL(...) __VA_ARGS__
+#define TMPL_IF_ND_KIND_INT(...)   __VA_ARGS__
+#define TMPL_IF_ND_KIND_BOOL(...)  __VA_ARGS__
 #define TMPL_IF_ND_KIND_COMPLEX(...)
 
 /* gcc unrolls short loops before it looks for vectors in them, and then finds none. */
@@ -24,14 +24,14 @@
 
 #if defined(__aarch64__)
 /* NEON is part of every aarch64: "base" is the same code under the name that all have. */
-#define TMPL_ISA neon
-#define TMPL_ID ISA_NEON
+#define TMPL_ISA   neon
+#define TMPL_ID    ISA_NEON
 #define TMPL_WIDTH 4
 #include "kernels/moments_tmpl.h"
 #endif
 
-#define TMPL_ISA base
-#define TMPL_ID ISA_BASE
+#define TMPL_ISA   base
+#define TMPL_ID    ISA_BASE
 #define TMPL_WIDTH 2
 #include "kernels/moments_tmpl.h"
 
@@ -43,21 +43,21 @@
 #pragma GCC push_options
 #pragma GCC target("avx2")
 #endif
-#define TMPL_ISA avx2
-#define TMPL_ID ISA_AVX2
+#define TMPL_ISA   avx2
+#define TMPL_ID    ISA_AVX2
 #define TMPL_WIDTH 4
 #include "kernels/moments_tmpl.h"
 #if defined(__clang__)
 #pragma clang attribute pop
-#pragma clang attribute push(                                                            \
+#pragma clang attribute push(                                                              \
     __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))), apply_to = function)
 #else
 #pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl")
 #endif
-#define TMPL_ISA avx512
-#define TMPL_ID ISA_AVX512
+#define TMPL_ISA   avx512
+#define TMPL_ID    ISA_AVX512
 #define TMPL_WIDTH 8
 #include "kernels/moments_tmpl.h"
 #if defined(__clang__)
@@ -71,13 +71,14 @@
 /* Gathered bytes stay in the L1 cache with room for the doubles made of them. */
 enum { MOMENTS_GATHER = 2 * PAIR_STEP };
 
-struct moments_pivot nd_moments_pivot(const struct tensor_view *r, const struct tensor_view *c,
-                                      enum nd_dtype real_r, enum nd_dtype real_c)
+struct moments_pivot nd_moments_pivot(const struct tensor_view *r,
+                                      const struct tensor_view *c, enum nd_dtype real_r,
+                                      enum nd_dtype real_c)
 {
     const struct moments_policy policy = {.nan_strict = false, .scale = 1.0};
-    unsigned char               buffer[2][PAIR_STEP * PAIR_ELEMENT_MAX];
-    struct pair_values          values;
-    struct pair                 pair;
+    unsigned char buffer[2][PAIR_STEP * PAIR_ELEMENT_MAX];
+    struct pair_values values;
+    struct pair pair;
 
     nd_pair_init(&pair, r, c, real_r, real_c, &policy);
     for (uint64_t at = 0; !pair.is_complex && at < r->count; at += PAIR_STEP) {
@@ -93,19 +94,19 @@ struct moments_pivot nd_moments_pivot(const struct tensor_view *r, const struct 
 }
 
 /* One block of at most MOMENTS_BLOCK positions. */
-static void moments_block(const struct kernel_set *set, struct lanes_run *run, uint64_t first,
-                          uint64_t count)
+static void moments_block(const struct kernel_set *set, struct lanes_run *run,
+                          uint64_t first, uint64_t count)
 {
     const struct pair *const pair = run->pair;
-    const unsigned           size[2] = {nd_dtype_info(pair->view[0]->dtype)->size,
-                                        nd_dtype_info(pair->view[1]->dtype)->size};
-    unsigned char            buffer[2][MOMENTS_GATHER * PAIR_ELEMENT_MAX];
+    const unsigned size[2] = {nd_dtype_info(pair->view[0]->dtype)->size,
+                              nd_dtype_info(pair->view[1]->dtype)->size};
+    unsigned char buffer[2][MOMENTS_GATHER * PAIR_ELEMENT_MAX];
 
     nd_lanes_init(&run->lanes);
     for (uint64_t done = 0; done < count; done += MOMENTS_GATHER) {
-        const uint64_t       left = count - done;
-        const size_t         n = left < MOMENTS_GATHER ? (size_t)left : MOMENTS_GATHER;
-        const uint64_t       at = first + done;
+        const uint64_t left = count - done;
+        const size_t n = left < MOMENTS_GATHER ? (size_t)left : MOMENTS_GATHER;
+        const uint64_t at = first + done;
         const unsigned char *r = nd_pair_bytes(pair->view[0], at, n, buffer[0]);
         const unsigned char *c = nd_pair_bytes(pair->view[1], at, n, buffer[1]);
 
@@ -121,11 +122,12 @@ static void moments_block(const struct kernel_set *set, struct lanes_run *run, u
 }
 
 void nd_moments_measure(const struct kernel_set *set, const struct tensor_view *r,
-                        const struct tensor_view *c, enum nd_dtype real_r, enum nd_dtype real_c,
-                        uint64_t first, uint64_t count, const struct moments_pivot *pivot,
+                        const struct tensor_view *c, enum nd_dtype real_r,
+                        enum nd_dtype real_c, uint64_t first, uint64_t count,
+                        const struct moments_pivot *pivot,
                         const struct moments_policy *policy, struct nd_moments *ret)
 {
-    struct pair      pair;
+    struct pair pair;
     struct lanes_run run = {
         .pair = &pair,
         .pivot = {pivot->r * policy->scale, pivot->c * policy->scale},
@@ -221,7 +223,7 @@ double nd_moments_rescale(const struct nd_moments *moments)
     const double largest_r = moments_largest(moments, 0);
     const double largest_c = moments_largest(moments, 1);
     const double largest = largest_r > largest_c ? largest_r : largest_c;
-    int          exponent;
+    int exponent;
 
     if (moments->n == 0 || moments->scale != 1.0 ||
         !(moments_is_out_of_range(moments->sum_ee, moments->max_abs) ||

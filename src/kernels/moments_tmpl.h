@@ -22,28 +22,26 @@
  * Neither FMA nor reassociation may happen here: see the flags in src/CMakeLists.txt.
  */
 #define TMPL_PASTE_(name, isa) name##_##isa
-#define TMPL_PASTE(name, isa) TMPL_PASTE_(name, isa)
-#define TMPL(name) TMPL_PASTE(name, TMPL_ISA)
+#define TMPL_PASTE(name, isa)  TMPL_PASTE_(name, isa)
+#define TMPL(name)             TMPL_PASTE(name, TMPL_ISA)
 
-#define ND_DTYPE(word, size, name, kind, digits, emax)                                   \
-    TMPL_IF_##kind(                                                                      \
-        static void TMPL(decode_##word)(const unsigned char *restrict bytes, size_t n,   \
-                                        double *restrict ret)                            \
-        {                                                                                \
-            for (size_t i = 0; i < n; i++)                                               \
-                ret[i] = load_##word(bytes, i);                                          \
-        })
+#define ND_DTYPE(word, size, name, kind, digits, emax)                                     \
+    TMPL_IF_##kind(static void TMPL(decode_##word)(const unsigned char *restrict bytes,    \
+                                                   size_t n, double *restrict ret) {       \
+        for (size_t i = 0; i < n; i++)                                                     \
+            ret[i] = load_##word(bytes, i);                                                \
+    })
 #include "tensor/dtypes.def"
 #undef ND_DTYPE
 
 /* Accumulators of lanes [at, at + TMPL_WIDTH): from memory to registers and back. */
-#define TMPL_TAKE(local, from)                                                           \
-    double local[TMPL_WIDTH];                                                            \
-    for (int l = 0; l < TMPL_WIDTH; l++)                                                 \
-        local[l] = (from)[at + (size_t)l]
-#define TMPL_GIVE(local, to)                                                             \
-    for (int l = 0; l < TMPL_WIDTH; l++)                                                 \
-        (to)[at + (size_t)l] = local[l]
+#define TMPL_TAKE(local, from)                                                             \
+    double local[TMPL_WIDTH];                                                              \
+    for (int l = 0; l < TMPL_WIDTH; l++)                                                   \
+    local[l] = (from)[at + (size_t)l]
+#define TMPL_GIVE(local, to)                                                               \
+    for (int l = 0; l < TMPL_WIDTH; l++)                                                   \
+    (to)[at + (size_t)l] = local[l]
 
 /*
  * Minimum and maximum of one step; returns false if anything in it is not finite.  The
@@ -128,8 +126,9 @@ static void TMPL(pass_values)(const double *restrict r, const double *restrict c
 }
 
 /* Sums about the pivot. */
-static void TMPL(pass_pivot)(const double *restrict r, const double *restrict c, size_t groups,
-                             struct moments_pivot pivot, struct lanes *restrict lanes)
+static void TMPL(pass_pivot)(const double *restrict r, const double *restrict c,
+                             size_t groups, struct moments_pivot pivot,
+                             struct lanes *restrict lanes)
 {
     for (size_t at = 0; at < MOMENTS_LANES; at += TMPL_WIDTH) {
         TMPL_TAKE(sum_pr, lanes->sum[LANE_PR]);
@@ -158,37 +157,39 @@ static void TMPL(pass_pivot)(const double *restrict r, const double *restrict c,
     }
 }
 
-/* values * scale where they count, else `instead`; up to the next full group of lanes. */
+/* values * scale where they count, else `instead`. */
 static void TMPL(replace)(const double *restrict values, const double *restrict kept,
-                          double scale, double instead, double *restrict ret)
+                          size_t n, double scale, double instead, double *restrict ret)
 {
-    for (size_t i = 0; i < PAIR_STEP; i++)
+    for (size_t i = 0; i < n; i++)
         ret[i] = kept[i] != 0.0 ? values[i] * scale : instead;
+    for (size_t i = n; i < PAIR_STEP; i++) /* up to the next full group of lanes */
+        ret[i] = instead;
 }
 
 /*
  * What takes the place of a position that does not count: for the extremes the first pair
  * that does, for the sums a pair of zeros, for the sums about the pivot the pivot.
  */
-static void TMPL(step_odd)(struct lanes_run *run, const double *r, const double *c, size_t n,
-                           uint64_t at)
+static void TMPL(step_odd)(struct lanes_run *run, const double *r, const double *c,
+                           size_t n, uint64_t at)
 {
-    const size_t      groups = (n + MOMENTS_LANES - 1) / MOMENTS_LANES;
-    const double      scale = run->pair->scale;
+    const size_t groups = (n + MOMENTS_LANES - 1) / MOMENTS_LANES;
+    const double scale = run->pair->scale;
     struct lanes_kept kept;
-    double            x[PAIR_STEP], y[PAIR_STEP], largest[MOMENTS_LANES];
+    double x[PAIR_STEP], y[PAIR_STEP], largest[MOMENTS_LANES];
 
     nd_lanes_sort_out(run, r, c, n, &kept);
     if (kept.count == 0)
         return;
-    TMPL(replace)(r, kept.flag, 1.0, kept.first[0], x);
-    TMPL(replace)(c, kept.flag, 1.0, kept.first[1], y);
+    TMPL(replace)(r, kept.flag, n, 1.0, kept.first[0], x);
+    TMPL(replace)(c, kept.flag, n, 1.0, kept.first[1], y);
     TMPL(pass_extremes)(x, y, groups, &run->lanes.extremes);
-    TMPL(replace)(r, kept.flag, scale, run->pivot.r, x);
-    TMPL(replace)(c, kept.flag, scale, run->pivot.c, y);
+    TMPL(replace)(r, kept.flag, n, scale, run->pivot.r, x);
+    TMPL(replace)(c, kept.flag, n, scale, run->pivot.c, y);
     TMPL(pass_pivot)(x, y, groups, run->pivot, &run->lanes);
-    TMPL(replace)(r, kept.flag, scale, 0.0, x);
-    TMPL(replace)(c, kept.flag, scale, 0.0, y);
+    TMPL(replace)(r, kept.flag, n, scale, 0.0, x);
+    TMPL(replace)(c, kept.flag, n, scale, 0.0, y);
     TMPL(pass_values)(x, y, groups, &run->lanes, largest);
     lanes_largest(run, largest, x, y, kept.flag, n, at);
 }
@@ -197,14 +198,14 @@ static void TMPL(step)(struct lanes_run *run, const unsigned char *bytes_r,
                        const unsigned char *bytes_c, size_t n, uint64_t at)
 {
     const struct pair *const pair = run->pair;
-    struct lanes_extremes    extremes;
-    double                   r[PAIR_STEP], c[PAIR_STEP], largest[MOMENTS_LANES];
+    struct lanes_extremes extremes;
+    double r[PAIR_STEP], c[PAIR_STEP], largest[MOMENTS_LANES];
 
     TMPL(nd_kernels).decode[pair->view[0]->dtype](bytes_r, n, r);
     TMPL(nd_kernels).decode[pair->view[1]->dtype](bytes_c, n, c);
     lanes_extremes_init(&extremes);
-    const bool finite = n == PAIR_STEP &&
-        TMPL(pass_extremes)(r, c, PAIR_STEP / MOMENTS_LANES, &extremes);
+    const bool finite =
+        n == PAIR_STEP && TMPL(pass_extremes)(r, c, PAIR_STEP / MOMENTS_LANES, &extremes);
     if (pair->is_wide && !(finite && lanes_are_exact(&extremes))) {
         nd_lanes_step_exact(run, bytes_r, bytes_c, n, at);
         return;
@@ -222,12 +223,13 @@ static void TMPL(step)(struct lanes_run *run, const unsigned char *bytes_r,
 
 const struct kernel_set TMPL(nd_kernels) = {
     .isa = TMPL_ID,
-    .decode = {
-#define ND_DTYPE(word, size, name, kind, digits, emax)                                   \
-    TMPL_IF_##kind([ND_DTYPE_##word] = TMPL(decode_##word),)
+    .decode =
+        {
+#define ND_DTYPE(word, size, name, kind, digits, emax)                                     \
+    TMPL_IF_##kind([ND_DTYPE_##word] = TMPL(decode_##word), )
 #include "tensor/dtypes.def"
 #undef ND_DTYPE
-    },
+        },
     .step = TMPL(step),
 };
 

@@ -11,17 +11,17 @@
 #include "kernels/kernel_set.h"
 #include "kernels/load.h"
 
-__extension__ typedef __int128          pair_wide;
+__extension__ typedef __int128 pair_wide;
 __extension__ typedef unsigned __int128 pair_wide_magnitude;
 
 /* What the common model codes add to masked scores. */
 static const double pair_mask_constants[] = {
     -HUGE_VAL,
     -1e4,
-    -65504.0,             /* finfo.min of float16 */
+    -65504.0, /* finfo.min of float16 */
     -1e9,
-    -0x1.fep127,          /* finfo.min of bfloat16 */
-    -0x1.fffffep127,      /* finfo.min of float32 */
+    -0x1.fep127,             /* finfo.min of bfloat16 */
+    -0x1.fffffep127,         /* finfo.min of float32 */
     -0x1.fffffffffffffp1023, /* finfo.min of float64 */
 };
 
@@ -49,7 +49,8 @@ static double pair_mask_rounded(enum nd_dtype dtype, double constant)
 }
 
 /* A constant lies in the bytes as the run's dtype rounded it, or as the dump's did. */
-static void pair_masks_init(struct pair_masks *masks, enum nd_dtype real, enum nd_dtype stored)
+static void pair_masks_init(struct pair_masks *masks, enum nd_dtype real,
+                            enum nd_dtype stored)
 {
     masks->count = 0;
     masks->top = -HUGE_VAL;
@@ -65,12 +66,13 @@ static bool pair_dtype_is_wide(enum nd_dtype dtype)
     return dtype == ND_DTYPE_i64 || dtype == ND_DTYPE_u64;
 }
 
-void nd_pair_init(struct pair *pair, const struct tensor_view *r, const struct tensor_view *c,
-                  enum nd_dtype real_r, enum nd_dtype real_c, const struct moments_policy *policy)
+void nd_pair_init(struct pair *pair, const struct tensor_view *r,
+                  const struct tensor_view *c, enum nd_dtype real_r, enum nd_dtype real_c,
+                  const struct moments_policy *policy)
 {
     const struct tensor_view *const view[2] = {r, c};
-    const enum nd_dtype             real[2] = {real_r, real_c};
-    bool                            maskable = true;
+    const enum nd_dtype real[2] = {real_r, real_c};
+    bool maskable = !policy->no_masks;
 
     memset(pair, 0, sizeof *pair);
     pair->nan_strict = policy->nan_strict;
@@ -182,8 +184,8 @@ static void pair_read_complex(const struct pair *pair, const unsigned char *r,
 
 /* --- integers of 64 bits ----------------------------------------------------------- */
 
-static pair_wide pair_integer_at(enum nd_dtype dtype, const unsigned char *bytes, unsigned i,
-                                 double decoded)
+static pair_wide pair_integer_at(enum nd_dtype dtype, const unsigned char *bytes,
+                                 unsigned i, double decoded)
 {
     if (dtype == ND_DTYPE_i64)
         return load_raw_i64(bytes, i);
@@ -220,7 +222,7 @@ static double pair_minus_integer(double number, pair_wide integer)
 {
     const double high = (double)integer;
     const double low = (double)(integer - (pair_wide)high);
-    double       lost, rest_lost;
+    double lost, rest_lost;
     const double sum = pair_two_sum(number, -high, &lost);
     const double rest = pair_two_sum(lost, -low, &rest_lost);
 
@@ -234,9 +236,11 @@ static double pair_wide_abs(const struct pair *pair, const unsigned char *r,
     const enum nd_dtype dtype_r = pair->view[0]->dtype, dtype_c = pair->view[1]->dtype;
 
     if (pair_dtype_is_float(dtype_r))
-        return fabs(pair_minus_integer(decoded_r, pair_integer_at(dtype_c, c, i, decoded_c)));
+        return fabs(
+            pair_minus_integer(decoded_r, pair_integer_at(dtype_c, c, i, decoded_c)));
     if (pair_dtype_is_float(dtype_c))
-        return fabs(pair_minus_integer(decoded_c, pair_integer_at(dtype_r, r, i, decoded_r)));
+        return fabs(
+            pair_minus_integer(decoded_c, pair_integer_at(dtype_r, r, i, decoded_r)));
 
     const pair_wide error = pair_integer_at(dtype_c, c, i, decoded_c) -
                             pair_integer_at(dtype_r, r, i, decoded_r);
@@ -251,7 +255,7 @@ static void pair_read_real(const struct pair *pair, const unsigned char *r,
     nd_kernels_base.decode[pair->view[0]->dtype](r, values->n, values->r);
     nd_kernels_base.decode[pair->view[1]->dtype](c, values->n, values->c);
     for (unsigned i = 0; i < values->n; i++) {
-        const double          x = values->r[i], y = values->c[i];
+        const double x = values->r[i], y = values->c[i];
         const enum pair_state state = nd_pair_state(pair, x, y);
         values->state[i] = (unsigned char)state;
         values->differs[i] = x != y;

@@ -13,24 +13,24 @@ enum { PAIR_STEP = 256, PAIR_MASKS = 24, PAIR_ELEMENT_MAX = 16 };
 
 /* The constants that models add to scores where attention is masked, in one dtype. */
 struct pair_masks {
-    double   value[PAIR_MASKS];
+    double value[PAIR_MASKS];
     unsigned count;
-    double   top; /* no constant is larger; -inf where there are none */
+    double top; /* no constant is larger; -inf where there are none */
 };
 
 struct pair {
     const struct tensor_view *view[2]; /* reference, candidate */
-    struct pair_masks         masks[2];
-    bool                      nan_strict;
-    bool                      is_complex; /* either side */
-    bool                      is_wide;    /* a 64-bit integer on either side */
-    double                    scale;
+    struct pair_masks masks[2];
+    bool nan_strict;
+    bool is_complex; /* either side */
+    bool is_wide;    /* a 64-bit integer on either side */
+    double scale;
 };
 
 /* What becomes of a position. */
 enum pair_state {
-    PAIR_KEPT,      /* finite and unmasked on both sides: in the sums */
-    PAIR_AGREES,    /* not finite, in the same way on both sides */
+    PAIR_KEPT,       /* finite and unmasked on both sides: in the sums */
+    PAIR_AGREES,     /* not finite, in the same way on both sides */
     PAIR_MISMATCHES, /* not finite, and different */
     PAIR_MASKED
 };
@@ -41,15 +41,16 @@ enum pair_state {
  */
 struct pair_values {
     unsigned n;
-    double   r[PAIR_STEP], c[PAIR_STEP];
-    double   abs[PAIR_STEP];     /* |c - r|, rounded once */
-    double   product[PAIR_STEP]; /* r * c, or the real part of r * conj(c) */
-    unsigned char state[PAIR_STEP];   /* enum pair_state */
-    bool          differs[PAIR_STEP]; /* of kept and masked positions: r != c */
+    double r[PAIR_STEP], c[PAIR_STEP];
+    double abs[PAIR_STEP];          /* |c - r|, rounded once */
+    double product[PAIR_STEP];      /* r * c, or the real part of r * conj(c) */
+    unsigned char state[PAIR_STEP]; /* enum pair_state */
+    bool differs[PAIR_STEP];        /* of kept and masked positions: r != c */
 };
 
-void nd_pair_init(struct pair *pair, const struct tensor_view *r, const struct tensor_view *c,
-                  enum nd_dtype real_r, enum nd_dtype real_c, const struct moments_policy *policy);
+void nd_pair_init(struct pair *pair, const struct tensor_view *r,
+                  const struct tensor_view *c, enum nd_dtype real_r, enum nd_dtype real_c,
+                  const struct moments_policy *policy);
 
 enum pair_state nd_pair_state(const struct pair *pair, double r, double c);
 

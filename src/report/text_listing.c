@@ -10,8 +10,9 @@
 enum {
     SLOT_INDENT = 4,
     SLOT_LIMIT = 20,
-    DTYPE_COLUMNS = 10,
+    DTYPE_LIMIT = 14,
     SHAPE_LIMIT = 22,
+    STATISTIC_COLUMNS = 9, /* "-4.3e-03" and a blank */
     IGNORED_SHOWN = 5
 };
 
@@ -41,50 +42,77 @@ static void listing_plan(struct page *page, const struct nd_listing *listing,
         }
     }
     ret_columns->dtype = SLOT_INDENT + (name > SLOT_LIMIT ? SLOT_LIMIT : name) + 2;
-    ret_columns->shape = ret_columns->dtype + (dtype > 14 ? 14 : dtype) + 2;
+    ret_columns->shape =
+        ret_columns->dtype + (dtype > DTYPE_LIMIT ? DTYPE_LIMIT : dtype) + 2;
     ret_columns->values =
         ret_columns->shape + (shape > SHAPE_LIMIT ? SHAPE_LIMIT : shape) + 2;
 }
 
-static void listing_statistic(struct page *page, const char *id, double value)
-{
-    char text[FIGURE_SIZE];
+static const char *const statistic_ids[] = {"column.min", "column.max", "column.mean",
+                                            "column.norm"};
+enum { STATISTIC_COUNT = sizeof statistic_ids / sizeof statistic_ids[0] };
 
-    if (isnan(value))
-        return;
-    nd_page_flow(page, INK_PLAIN, "  ");
-    nd_page_flow(page, INK_FAINT, nd_page_words(page, id));
-    nd_page_flow(page, INK_PLAIN, " ");
-    nd_page_flow(page, INK_PLAIN, nd_figure_value(value, text));
+/* Whether the four statistics fit into columns of their own. */
+static bool listing_is_wide(const struct page *page, const struct slot_columns *columns)
+{
+    return columns->values - 2 + STATISTIC_COUNT * STATISTIC_COLUMNS <= page->width;
 }
 
-static void listing_values(struct page *page, const struct nd_list_slot *slot)
+static void listing_head(struct page *page, const struct slot_columns *columns)
 {
-    const struct nd_nonfinite_side *side = &slot->nonfinite;
+    nd_page_tab(page, SLOT_INDENT);
+    nd_page_put(page, INK_FAINT, nd_page_words(page, "column.slot"));
+    nd_page_tab(page, columns->dtype);
+    nd_page_put(page, INK_FAINT, nd_page_words(page, "column.dtype"));
+    nd_page_tab(page, columns->shape);
+    nd_page_put(page, INK_FAINT, nd_page_words(page, "column.shape"));
+    for (unsigned i = 0; i < STATISTIC_COUNT && listing_is_wide(page, columns); i++)
+        nd_page_right(page, INK_FAINT, nd_page_words(page, statistic_ids[i]),
+                      columns->values - 2 + (i + 1) * STATISTIC_COLUMNS);
+    nd_page_end(page);
+}
+
+static void listing_statistics(struct page *page, const struct slot_columns *columns,
+                               const struct nd_list_slot *slot)
+{
+    const double values[] = {slot->min, slot->max, slot->mean, slot->norm};
+    const bool wide = listing_is_wide(page, columns) && page->column <= columns->values - 2;
     char text[FIGURE_SIZE];
 
-    if (slot->layout != NULL) {
-        nd_page_flow(page, INK_PLAIN, slot->layout);
-        nd_page_flow(page, INK_PLAIN, " ");
-        ND_SAY(page, INK_PLAIN, "report.storage",
-               VALUE_TEXT("shape", nd_figure_shape(&slot->storage, text)));
-        nd_page_flow(page, INK_PLAIN, "  ");
+    for (unsigned i = 0; i < STATISTIC_COUNT; i++) {
+        const char *figure = isnan(values[i]) ? "-" : nd_figure_value(values[i], text);
+        if (wide)
+            nd_page_right(page, INK_PLAIN, figure,
+                          columns->values - 2 + (i + 1) * STATISTIC_COLUMNS);
+        else if (!isnan(values[i]))
+            ND_SAY_ITEM(page, INK_PLAIN, "report.listing.statistic",
+                        VALUE_TEXT("name", nd_page_words(page, statistic_ids[i])),
+                        VALUE_TEXT("value", figure));
     }
-    if (slot->has_stats) {
-        listing_statistic(page, "column.min", slot->min);
-        listing_statistic(page, "column.max", slot->max);
-        listing_statistic(page, "column.mean", slot->mean);
-        listing_statistic(page, "column.norm", slot->norm);
-    }
-    if (side->nan + side->pos_inf + side->neg_inf > 0) {
-        nd_page_flow(page, INK_PLAIN, "  ");
-        ND_SAY(page, INK_WARN, "report.listing.nonfinite", VALUE_NUMBER("nan", side->nan),
-               VALUE_NUMBER("pos", side->pos_inf), VALUE_NUMBER("neg", side->neg_inf));
-    }
-    if (slot->broken != NULL) {
-        nd_page_flow(page, INK_PLAIN, "  ");
+}
+
+/* What stands below a slot: its layout, values that are not finite, why it is unreadable.
+ */
+static void listing_remarks(struct page *page, const struct nd_list_slot *slot)
+{
+    const struct nd_nonfinite_side *side = &slot->nonfinite;
+    const bool nonfinite = side->nan + side->pos_inf + side->neg_inf > 0;
+    char text[FIGURE_SIZE];
+
+    if (slot->layout == NULL && slot->broken == NULL && !nonfinite)
+        return;
+    page->indent = SLOT_INDENT + 2;
+    nd_page_tab(page, SLOT_INDENT + 2);
+    if (slot->layout != NULL)
+        ND_SAY_ITEM(page, INK_PLAIN, "report.storage", VALUE_TEXT("layout", slot->layout),
+                    VALUE_TEXT("shape", nd_figure_shape(&slot->storage, text)));
+    if (nonfinite)
+        ND_SAY_ITEM(page, INK_WARN, "report.listing.nonfinite",
+                    VALUE_NUMBER("nan", side->nan), VALUE_NUMBER("pos", side->pos_inf),
+                    VALUE_NUMBER("neg", side->neg_inf));
+    if (slot->broken != NULL)
         ND_SAY(page, INK_BAD, "report.broken", VALUE_TEXT("why", slot->broken));
-    }
+    nd_page_end(page);
 }
 
 static void listing_slot(struct page *page, const struct slot_columns *columns,
@@ -98,11 +126,13 @@ static void listing_slot(struct page *page, const struct slot_columns *columns,
     nd_page_cut(page, INK_PLAIN, slot->dtype == NULL ? "?" : slot->dtype,
                 columns->shape - columns->dtype - 2);
     nd_page_tab(page, columns->shape);
-    nd_page_put(page, INK_PLAIN, nd_figure_shape(&slot->shape, text));
-    page->indent = columns->values + 24 > page->width ? SLOT_INDENT + 4 : columns->values;
-    nd_page_tab(page, columns->values - 2);
-    listing_values(page, slot);
+    nd_page_cut(page, INK_PLAIN, nd_figure_shape(&slot->shape, text),
+                page->width - columns->shape);
+    page->indent = SLOT_INDENT + 2;
+    if (slot->has_stats)
+        listing_statistics(page, columns, slot);
     nd_page_end(page);
+    listing_remarks(page, slot);
 }
 
 static void listing_layer(struct page *page, const struct slot_columns *columns,
@@ -161,6 +191,7 @@ void nd_text_listing(struct report_job *job, const struct nd_listing *listing)
     nd_page_flow(page, INK_PLAIN, nd_page_words(page, id));
     nd_page_blank(page);
     listing_plan(page, listing, &columns);
+    listing_head(page, &columns);
     for (size_t i = 0; i < listing->layer_count; i++)
         listing_layer(page, &columns, &listing->layers[i], i);
     if (listing->ignored_count == 0)

@@ -39,6 +39,8 @@ void nd_text_sparkline(struct page *page, const struct nd_result *result);
 void nd_text_first(struct report_job *job, const struct nd_result *result);
 void nd_text_why(struct report_job *job, const struct nd_result *result);
 void nd_text_finding(struct report_job *job, const struct nd_finding *finding);
+/* Whether a cause is confirmed: then what is still open matters less. */
+bool nd_text_settled(const struct nd_result *result);
 void nd_text_next(struct report_job *job, const struct nd_result *result);
 /* Flows a phrase of the result; false if it has none. */
 bool nd_text_phrase(struct page *page, enum ink ink, const struct nd_phrase *phrase);

@@ -1,5 +1,5 @@
 /*
- * WHY, the CHECKLIST and NEXT: causes, findings, and what to do about them.
+ * WHY and NEXT: the causes, and what to do about them.
  */
 #include "report/text_parts.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WHY_COLUMNS = 7, FINDING_STATUS = 15, FINDING_TEXT = 26, NEXT_LIMIT = 6 };
+enum { WHY_COLUMNS = 7, NEXT_LIMIT = 6 };
 
 static void why_begin(struct page *page, const char *id)
 {
@@ -32,8 +32,12 @@ static void why_cause(struct page *page, const struct nd_cause *cause)
 
     snprintf(status, sizeof status, "cause.status.%s", nd_cause_status_word(cause->status));
     snprintf(side, sizeof side, "side.%s", nd_side_word(cause->side));
-    ND_SAY(page, INK_BOLD,
-           cause->side == ND_SIDE_UNKNOWN ? "report.why.named" : "report.why.sided",
+    const bool possible = cause->status == ND_CAUSE_POSSIBLE;
+    const bool sided = cause->side != ND_SIDE_UNKNOWN;
+    ND_SAY(page, possible ? INK_PLAIN : INK_BOLD,
+           possible ? "report.why.possible.one"
+           : sided  ? "report.why.sided"
+                    : "report.why.named",
            VALUE_TEXT("title", why_title(page, cause)),
            VALUE_TEXT("status", nd_page_words(page, status)),
            VALUE_TEXT("side", nd_page_words(page, side)));
@@ -77,66 +81,6 @@ void nd_text_why(struct report_job *job, const struct nd_result *result)
     }
 }
 
-static enum ink finding_ink(enum nd_check_status status)
-{
-    return status == ND_CHECK_MISMATCH  ? INK_BAD
-           : status == ND_CHECK_SUSPECT ? INK_WARN
-           : status == ND_CHECK_OK      ? INK_GOOD
-                                        : INK_PLAIN;
-}
-
-/* "declared 1e-05 / not declared"; false if neither side says anything. */
-static bool finding_pair(struct page *page, const char *const *pair, const char *id,
-                         const char *absent)
-{
-    char both[64];
-
-    if (pair[0] == NULL && pair[1] == NULL)
-        return false;
-    if (pair[0] != NULL && pair[1] != NULL && strcmp(pair[0], pair[1]) == 0) {
-        snprintf(both, sizeof both, "%s.both", id);
-        ND_SAY(page, INK_PLAIN, both, VALUE_TEXT("value", pair[0]));
-        return true;
-    }
-    const char *none = nd_page_words(page, absent);
-    ND_SAY(page, INK_PLAIN, id, VALUE_TEXT("reference", pair[0] == NULL ? none : pair[0]),
-           VALUE_TEXT("candidate", pair[1] == NULL ? none : pair[1]));
-    return true;
-}
-
-void nd_text_finding(struct report_job *job, const struct nd_finding *finding)
-{
-    struct page *page = &job->page;
-    char id[64];
-
-    page->indent = FINDING_TEXT;
-    snprintf(id, sizeof id, "check.%s", finding->id);
-    const char *name = nd_page_words(page, id);
-    nd_page_tab(page, 2);
-    nd_page_cut(page, INK_PLAIN, name == id ? finding->id : name, FINDING_STATUS - 3);
-    nd_page_tab(page, FINDING_STATUS);
-    snprintf(id, sizeof id, "check.status.%s", nd_check_status_word(finding->status));
-    nd_page_put(page, finding_ink(finding->status), nd_page_words(page, id));
-    nd_page_tab(page, FINDING_TEXT);
-    bool said =
-        finding_pair(page, finding->declared, "report.declared", "report.not_declared");
-    if (finding->recovered[0] != NULL || finding->recovered[1] != NULL) {
-        nd_page_flow(page, INK_PLAIN, said ? nd_page_words(page, "report.semicolon") : "");
-        finding_pair(page, finding->recovered, "report.recovered", "report.not_recovered");
-        said = true;
-    }
-    if (finding->evidence.id != NULL) {
-        nd_page_flow(page, INK_PLAIN, said ? nd_page_words(page, "report.semicolon") : "");
-        nd_text_phrase(page, INK_PLAIN, &finding->evidence);
-        said = true;
-    }
-    if (finding->status == ND_CHECK_UNKNOWN && finding->advice.id != NULL) {
-        nd_page_flow(page, INK_PLAIN, said ? nd_page_words(page, "report.semicolon") : "");
-        nd_text_phrase(page, INK_PLAIN, &finding->advice);
-    }
-    nd_page_end(page);
-}
-
 /* A command to copy: never cut, continued with a backslash. */
 static void next_command(struct page *page, const struct nd_step *step)
 {
@@ -155,6 +99,12 @@ static void next_command(struct page *page, const struct nd_step *step)
     nd_page_end(page);
 }
 
+static bool advice_matters(const struct nd_finding *finding)
+{
+    return finding->advice.id != NULL &&
+           (finding->status == ND_CHECK_MISMATCH || finding->status == ND_CHECK_SUSPECT);
+}
+
 /* Advice of the findings that matter; each sentence once. */
 static size_t next_advice(struct page *page, const struct nd_result *result)
 {
@@ -163,8 +113,7 @@ static size_t next_advice(struct page *page, const struct nd_result *result)
 
     for (size_t i = 0; i < result->checklist_count && count < NEXT_LIMIT; i++) {
         const struct nd_finding *finding = &result->checklist[i];
-        bool fresh = finding->advice.id != NULL && (finding->status == ND_CHECK_MISMATCH ||
-                                                    finding->status == ND_CHECK_SUSPECT);
+        bool fresh = advice_matters(finding);
         for (size_t k = 0; k < count && fresh; k++)
             fresh = strcmp(said[k], finding->advice.id) != 0;
         if (!fresh)
@@ -177,30 +126,41 @@ static size_t next_advice(struct page *page, const struct nd_result *result)
     return count;
 }
 
-/* What the best cause calls for, where no finding said so. */
-static size_t next_cause(struct page *page, const struct nd_result *result)
+/* What the best cause calls for, if it is more than possible; false: nothing. */
+static bool cause_advice(const struct nd_result *result, char *id, size_t size)
+{
+    if (result->cause_count == 0 || result->causes[0].status == ND_CAUSE_POSSIBLE)
+        return false;
+    snprintf(id, size, "cause.%s.advice", result->causes[0].id);
+    return nd_catalogue_words(id, LANGUAGE_EN) != NULL;
+}
+
+/* The best cause's advice, where no finding said so already. */
+static void next_cause(struct page *page, const struct nd_result *result)
 {
     char id[128];
 
-    if (result->cause_count == 0 || result->causes[0].status == ND_CAUSE_POSSIBLE)
-        return 0;
+    if (!cause_advice(result, id, sizeof id))
+        return;
     const struct nd_cause *cause = &result->causes[0];
-    snprintf(id, sizeof id, "cause.%s.advice", cause->id);
     const struct nd_phrase advice = {id, cause->params, cause->param_count};
-    if (nd_catalogue_words(id, LANGUAGE_EN) == NULL)
-        return 0;
     nd_page_tab(page, WHY_COLUMNS);
     nd_text_phrase(page, INK_PLAIN, &advice);
     nd_page_end(page);
-    return 1;
 }
 
-static void next_step(struct page *page, const struct nd_step *step, bool verbose)
+/* Open steps matter while the cause is open; with -v all of them are shown. */
+static bool step_matters(const struct report_job *job, const struct nd_step *step)
+{
+    return job->options->verbose ||
+           (step->status != ND_STEP_DONE && job->result->verdict != ND_VERDICT_AGREE &&
+            !nd_text_settled(job->result));
+}
+
+static void next_step(struct page *page, const struct nd_step *step)
 {
     char id[64], status[64];
 
-    if (step->status == ND_STEP_DONE && !verbose)
-        return;
     nd_page_tab(page, WHY_COLUMNS);
     snprintf(id, sizeof id, "step.%s", step->id);
     const char *name = nd_page_words(page, id);
@@ -220,15 +180,13 @@ static void next_step(struct page *page, const struct nd_step *step, bool verbos
 void nd_text_next(struct report_job *job, const struct nd_result *result)
 {
     struct page *page = &job->page;
-    bool some = false;
+    char id[128];
+    bool some = cause_advice(result, id, sizeof id);
 
     for (size_t i = 0; i < result->checklist_count; i++)
-        some = some || (result->checklist[i].advice.id != NULL &&
-                        result->checklist[i].status != ND_CHECK_UNKNOWN);
+        some = some || advice_matters(&result->checklist[i]);
     for (size_t i = 0; i < result->step_count; i++)
-        some = some || result->steps[i].status != ND_STEP_DONE || job->options->verbose;
-    some =
-        some || (result->cause_count > 0 && result->causes[0].status != ND_CAUSE_POSSIBLE);
+        some = some || step_matters(job, &result->steps[i]);
     if (!some)
         return;
     nd_page_blank(page);
@@ -236,7 +194,6 @@ void nd_text_next(struct report_job *job, const struct nd_result *result)
     if (next_advice(page, result) == 0)
         next_cause(page, result);
     for (size_t i = 0; i < result->step_count; i++)
-        next_step(page, &result->steps[i], job->options->verbose);
-    if (page->column > 0)
-        nd_page_end(page);
+        if (step_matters(job, &result->steps[i]))
+            next_step(page, &result->steps[i]);
 }

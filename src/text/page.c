@@ -1,41 +1,13 @@
 /*
- * Laying out text.  Widths follow Unicode's East Asian Width: wide and fullwidth blocks
- * take two columns, combining marks none.
+ * Laying out text.
  */
 #include "text/page.h"
 
-#include <stdint.h>
 #include <string.h>
 
-enum { MARGIN = 1, ITEM_GAP = 3 };
+#include "text/glyph.h"
 
-struct range {
-    uint32_t first, last;
-};
-
-static const struct range wide[] = {
-    {0x1100,  0x115f },
-    {0x2e80,  0x303e },
-    {0x3041,  0x33ff },
-    {0x3400,  0x4dbf },
-    {0x4e00,  0x9fff },
-    {0xa000,  0xa4cf },
-    {0xa960,  0xa97f },
-    {0xac00,  0xd7a3 },
-    {0xf900,  0xfaff },
-    {0xfe30,  0xfe6f },
-    {0xff00,  0xff60 },
-    {0xffe0,  0xffe6 },
-    {0x1f300, 0x1f64f},
-    {0x1f900, 0x1f9ff},
-    {0x20000, 0x3fffd},
-};
-static const struct range no_width[] = {
-    {0x0300, 0x036f},
-    {0x200b, 0x200f},
-    {0xfe00, 0xfe0f},
-    {0xfeff, 0xfeff},
-};
+enum { MARGIN = 1, ITEM_GAP = 3, CLIP_BACK = 12 };
 
 /* What a terminal without UTF-8 sees instead. */
 static const struct {
@@ -73,56 +45,10 @@ void nd_page_done(struct page *page)
     nd_text_done(&page->filled);
 }
 
-static size_t char_len(const char *at)
-{
-    const unsigned char lead = (unsigned char)*at;
-    const size_t want = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    size_t len = 1;
-
-    while (len < want && at[len] != '\0')
-        len++;
-    return len;
-}
-
-static bool range_holds(const struct range *ranges, size_t count, uint32_t code)
-{
-    for (size_t i = 0; i < count; i++)
-        if (code >= ranges[i].first && code <= ranges[i].last)
-            return true;
-    return false;
-}
-
-/* Columns of one character of a text that is valid UTF-8. */
-static unsigned char_columns(const char *at, size_t len)
-{
-    static const unsigned char lead_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    uint32_t code = (unsigned char)at[0] & lead_bits[len];
-
-    for (size_t i = 1; i < len; i++)
-        code = code << 6 | ((unsigned char)at[i] & 0x3f);
-    if (code < 0x300)
-        return 1;
-    if (range_holds(no_width, sizeof no_width / sizeof no_width[0], code))
-        return 0;
-    return range_holds(wide, sizeof wide / sizeof wide[0], code) ? 2 : 1;
-}
-
-static unsigned columns_between(const char *at, const char *end)
-{
-    unsigned columns = 0;
-
-    while (at < end) {
-        const size_t len = char_len(at);
-        columns += char_columns(at, len);
-        at += len;
-    }
-    return columns;
-}
-
 static void safe_ascii(struct out *out, const char *text)
 {
     while (*text != '\0') {
-        const size_t len = char_len(text);
+        const size_t len = nd_glyph_len(text);
         const char *to = NULL;
         for (size_t i = 0; len > 1 && i < sizeof ascii / sizeof ascii[0] && to == NULL; i++)
             if (strncmp(text, ascii[i].from, strlen(ascii[i].from)) == 0)
@@ -178,7 +104,7 @@ static void put_between(struct page *page, enum ink ink, const char *at, const c
         nd_out_raw(&page->out, " ");
     ink_set(page, ink);
     nd_text_add(&page->out.text, at, (size_t)(end - at));
-    page->column += columns_between(at, end);
+    page->column += nd_glyph_columns_between(at, end);
 }
 
 void nd_page_put(struct page *page, enum ink ink, const char *text)
@@ -192,8 +118,8 @@ void nd_page_put(struct page *page, enum ink ink, const char *text)
 static const char *head_end(const char *at, const char *end, unsigned columns)
 {
     while (at < end) {
-        const size_t len = char_len(at);
-        const unsigned take = char_columns(at, len);
+        const size_t len = nd_glyph_len(at);
+        const unsigned take = nd_glyph_columns(at, len);
         if (take > columns)
             break;
         columns -= take;
@@ -204,9 +130,9 @@ static const char *head_end(const char *at, const char *end, unsigned columns)
 
 static const char *tail_start(const char *at, const char *end, unsigned columns)
 {
-    for (unsigned left = columns_between(at, end); left > columns;) {
-        const size_t len = char_len(at);
-        left -= char_columns(at, len);
+    for (unsigned left = nd_glyph_columns_between(at, end); left > columns;) {
+        const size_t len = nd_glyph_len(at);
+        left -= nd_glyph_columns(at, len);
         at += len;
     }
     return at;
@@ -218,7 +144,7 @@ static void cut_between(struct page *page, enum ink ink, const char *at, const c
     const char *dots = page->utf8 ? "…" : "...";
     const unsigned dots_columns = page->utf8 ? 1 : 3;
 
-    if (columns_between(at, end) <= columns) {
+    if (nd_glyph_columns_between(at, end) <= columns) {
         put_between(page, ink, at, end);
         return;
     }
@@ -241,6 +167,27 @@ void nd_page_cut(struct page *page, enum ink ink, const char *text, unsigned col
     cut_between(page, ink, safe, safe + strlen(safe), columns);
 }
 
+void nd_page_clip(struct page *page, enum ink ink, const char *text, unsigned columns)
+{
+    const char *dots = page->utf8 ? "…" : "...";
+    const unsigned dots_columns = page->utf8 ? 1 : 3;
+    const char *safe = page_safe(page, text);
+    const char *end = safe + strlen(safe);
+
+    if (nd_glyph_columns_between(safe, end) <= columns) {
+        put_between(page, ink, safe, end);
+        return;
+    }
+    end = head_end(safe, end, columns > dots_columns ? columns - dots_columns : 0);
+    const char *word = end;
+    while (word > safe && *word != ' ')
+        word--;
+    if (word > safe && end - word <= CLIP_BACK)
+        end = word;
+    put_between(page, ink, safe, end);
+    put_between(page, ink, dots, dots + strlen(dots));
+}
+
 static bool is_closing(const char *at)
 {
     static const char *const closing[] = {"，", "。", "；", "：", "、", "）", "》", "”",
@@ -256,13 +203,13 @@ static bool is_closing(const char *at)
  * punctuation that must not begin a line. */
 static const char *unit_end(const char *at)
 {
-    const size_t len = char_len(at);
-    const bool is_wide = char_columns(at, len) == 2;
+    const size_t len = nd_glyph_len(at);
+    const bool is_wide = nd_glyph_columns(at, len) == 2;
     const char *end = at + len;
 
     while (*end != '\0' && *end != ' ') {
-        const size_t next = char_len(end);
-        const bool next_wide = char_columns(end, next) == 2;
+        const size_t next = nd_glyph_len(end);
+        const bool next_wide = nd_glyph_columns(end, next) == 2;
         if (!is_closing(end) && (is_wide || next_wide))
             break;
         end += next;
@@ -289,7 +236,7 @@ static void flow_safe(struct page *page, enum ink ink, const char *at)
             continue;
         }
         const char *end = unit_end(at);
-        const unsigned columns = columns_between(at, end);
+        const unsigned columns = nd_glyph_columns_between(at, end);
         /* The last column is left to punctuation, which clings to the word before it. */
         const bool clings = page->pending == 0 && is_closing(at);
         const unsigned margin = clings ? 0 : MARGIN;
@@ -332,7 +279,7 @@ void nd_page_item(struct page *page, enum ink ink, const char *text)
     const unsigned gap = is_first ? 0 : ITEM_GAP;
     const char *safe = page_safe(page, text);
     const char *end = safe + strlen(safe);
-    const unsigned columns = columns_between(safe, end);
+    const unsigned columns = nd_glyph_columns_between(safe, end);
 
     if (page->column > page->indent && page->column + gap + columns > page->width) {
         page_wrap(page);
@@ -381,7 +328,7 @@ unsigned nd_page_columns(struct page *page, const char *text)
 {
     const char *safe = page_safe(page, text);
 
-    return columns_between(safe, safe + strlen(safe));
+    return nd_glyph_columns_between(safe, safe + strlen(safe));
 }
 
 const char *nd_page_words(const struct page *page, const char *id)

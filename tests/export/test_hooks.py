@@ -25,6 +25,7 @@ import warnings
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPORT = os.path.join(HERE, "..", "..", "examples", "export")
 sys.path.insert(0, EXPORT)
+sys.dont_write_bytecode = True
 
 warnings.simplefilter("ignore")
 try:
@@ -342,6 +343,13 @@ class Modules(Case):
         self.assertEqual(names(["0.norm?", "1.mlp.0"]), ["0.norm1", "0.norm2", "1.mlp.0"])
         self.assertEqual(names(lambda name, module: isinstance(module, nn.GELU)), ["0.mlp.1", "1.mlp.1"])
         self.assertEqual(names("1"), ["1"])  # a block whose inside is not asked for is one layer
+
+    def test_a_filter_that_fails_leaves_nothing_behind(self):
+        model = nn.Sequential(nn.Linear(2, 2))
+        with self.assertRaises(ZeroDivisionError):
+            record(model, self.path, only=lambda name, module: name == "Sequential" or 1 / 0).__enter__()
+        self.assertFalse(any(m._forward_hooks or m._forward_pre_hooks for m in model.modules()))
+        self.assertEqual(os.listdir(self.folder.name), [])
 
     def test_parameters_can_be_left_out(self):
         dump = self.dump(nn.Sequential(nn.Linear(4, 4)), torch.randn(2, 4), params=False)
@@ -822,7 +830,7 @@ class Steps(Case):
 
 def run(code, *args, **environment):
     """Runs code in a process of its own, and returns its exit status."""
-    env = dict(os.environ, PYTHONPATH=EXPORT, **environment)
+    env = dict(os.environ, PYTHONPATH=EXPORT, PYTHONDONTWRITEBYTECODE="1", **environment)
     for name in {"RANK", "WORLD_SIZE"} - set(environment):
         env.pop(name, None)
     return subprocess.run([sys.executable, "-W", "ignore", "-c", code] + list(args), env=env,
@@ -857,7 +865,8 @@ with normdiff_hooks.record(model, sys.argv[1]):
 """
         for delay in (0.05, 0.21, 0.43, 0.8):
             process = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code, self.path], stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL, env=dict(os.environ, PYTHONPATH=EXPORT))
+                                       stderr=subprocess.DEVNULL,
+                                       env=dict(os.environ, PYTHONPATH=EXPORT, PYTHONDONTWRITEBYTECODE="1"))
             process.stdout.readline()
             time.sleep(delay)
             process.kill()

@@ -62,13 +62,27 @@ static void render_inside(struct text *out, const struct pickle *value)
     const struct pickle_list *list = value->as.list;
 
     switch (value->kind) {
-    case PICKLE_TUPLE: render_items(out, list, "(", ")"); break;
-    case PICKLE_LIST: render_items(out, list, "[", "]"); break;
-    case PICKLE_SET: render_items(out, list, "{", "}"); break;
-    case PICKLE_DICT: render_pairs(out, list); break;
-    case PICKLE_CALL: render_call(out, list->items); break;
-    case PICKLE_PERSISTENT: render_items(out, list, "<", ">"); break;
-    default: nd_text_puts(out, "?"); break;
+    case PICKLE_TUPLE:
+        render_items(out, list, "(", ")");
+        break;
+    case PICKLE_LIST:
+        render_items(out, list, "[", "]");
+        break;
+    case PICKLE_SET:
+        render_items(out, list, "{", "}");
+        break;
+    case PICKLE_DICT:
+        render_pairs(out, list);
+        break;
+    case PICKLE_CALL:
+        render_call(out, list->items);
+        break;
+    case PICKLE_PERSISTENT:
+        render_items(out, list, "<", ">");
+        break;
+    default:
+        nd_text_puts(out, "?");
+        break;
     }
 }
 
@@ -77,18 +91,32 @@ static void render(struct text *out, const struct pickle *value)
     char buf[64];
 
     switch (value->kind) {
-    case PICKLE_NONE: nd_text_puts(out, "None"); break;
-    case PICKLE_BOOL: nd_text_puts(out, value->as.integer ? "True" : "False"); break;
-    case PICKLE_INT: nd_text_printf(out, "%" PRId64, value->as.integer); break;
-    case PICKLE_FLOAT: nd_text_puts(out, nd_number_text(value->as.number, buf)); break;
-    case PICKLE_TEXT: render_bytes(out, value, ""); break;
-    case PICKLE_BYTES: render_bytes(out, value, "b"); break;
+    case PICKLE_NONE:
+        nd_text_puts(out, "None");
+        break;
+    case PICKLE_BOOL:
+        nd_text_puts(out, value->as.integer ? "True" : "False");
+        break;
+    case PICKLE_INT:
+        nd_text_printf(out, "%" PRId64, value->as.integer);
+        break;
+    case PICKLE_FLOAT:
+        nd_text_puts(out, nd_number_text(value->as.number, buf));
+        break;
+    case PICKLE_TEXT:
+        render_bytes(out, value, "");
+        break;
+    case PICKLE_BYTES:
+        render_bytes(out, value, "b");
+        break;
     case PICKLE_LONG:
         nd_text_puts(out, "L");
         for (uint32_t i = 0; i < value->len; i++)
             nd_text_printf(out, "%02x", (unsigned)(unsigned char)value->as.text[i]);
         break;
-    case PICKLE_GLOBAL: nd_text_puts(out, nd_pickle_title(value, buf, sizeof buf)); break;
+    case PICKLE_GLOBAL:
+        nd_text_puts(out, nd_pickle_title(value, buf, sizeof buf));
+        break;
     default:
         if (value->as.list->walking) {
             nd_text_puts(out, "[...]");

@@ -62,7 +62,7 @@ struct bytes pt_archive(const struct bytes *pickle, const struct pt_member *memb
                         size_t count)
 {
     struct zip_build zip = {0};
-    char             names[16][64]; /* the builder keeps no copies */
+    char names[16][64]; /* the builder keeps no copies */
 
     assert_true(count <= sizeof names / sizeof *names);
     zip_build_add(&zip, "x/data.pkl", pickle->at, pickle->size, 0, LOCAL_TORCH);
@@ -77,15 +77,15 @@ struct bytes pt_archive(const struct bytes *pickle, const struct pt_member *memb
 struct bytes pt_with_tensor(const struct pkl_tensor *tensor, size_t floats)
 {
     static const struct pkl_tensor good = {"good", 1, 0, 1, {1}, {1}};
-    float                          storage[64];
-    struct bytes                   pickle = {0};
+    float storage[64];
+    struct bytes pickle = {0};
 
     assert_true(floats <= 64);
     for (size_t i = 0; i < floats; i++)
         storage[i] = (float)i;
     const struct pt_member members[] = {
-        {"data/0", storage, floats * sizeof *storage},
-        {"data/good", storage, sizeof *storage},
+        {"data/0",    storage, floats * sizeof *storage},
+        {"data/good", storage, sizeof *storage         },
     };
     bytes_put(&pickle, "\x80\x02}(", 4);
     pkl_text(&pickle, "t");

@@ -16,9 +16,9 @@ void pkl_global(struct bytes *pickle, const char *module, const char *name);
 /* One call of _rebuild_tensor_v2 over a FloatStorage. */
 struct pkl_tensor {
     const char *key;
-    int64_t     numel, offset;
-    size_t      rank;
-    int64_t     size[20], stride[20];
+    int64_t numel, offset;
+    size_t rank;
+    int64_t size[20], stride[20];
 };
 void pkl_tensor_put(struct bytes *pickle, const struct pkl_tensor *tensor);
 
@@ -26,7 +26,7 @@ void pkl_tensor_put(struct bytes *pickle, const struct pkl_tensor *tensor);
 struct pt_member {
     const char *name;
     const void *data;
-    size_t      size;
+    size_t size;
 };
 /* Archive with this data.pkl and these further members, in PyTorch's manner. */
 struct bytes pt_archive(const struct bytes *pickle, const struct pt_member *members,

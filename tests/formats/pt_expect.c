@@ -56,8 +56,8 @@ static void expect_values(const struct dump *dump, const struct dump_slot *slot,
                           const char *layer, char *values)
 {
     const unsigned parts = nd_dtype_info(slot->dtype)->kind == ND_KIND_COMPLEX ? 2 : 1;
-    uint64_t       count, n = 0;
-    double *const  got = slot_values(dump, slot, &count);
+    uint64_t count, n = 0;
+    double *const got = slot_values(dump, slot, &count);
 
     for (char *value = strtok(values, " "); value != NULL; value = strtok(NULL, " "), n++) {
         const double want = strtod(value, NULL);
@@ -93,10 +93,10 @@ static void expect_tensor(const struct dump *dump, char *fields[FIELDS])
 
 void expect_fixture(const char *folder, const char *name, const char *format)
 {
-    char            path[4096], text_name[256];
-    struct dump    *dump = NULL;
+    char path[4096], text_name[256];
+    struct dump *dump = NULL;
     struct nd_error error = {0};
-    size_t          tensors = 0, found = 0;
+    size_t tensors = 0, found = 0;
 
     snprintf(path, sizeof path, "%s/%s.pt", folder, name);
     snprintf(text_name, sizeof text_name, "%s.txt", name);

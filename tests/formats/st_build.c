@@ -33,8 +33,9 @@ struct bytes nd_file(const char *record)
             bytes_put(&header, "\\", 1);
         bytes_put(&header, c, 1);
     }
-    bytes_text(&header, "\"},\"t0\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
-                        "\"t1\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[24,40]}}");
+    bytes_text(&header,
+               "\"},\"t0\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
+               "\"t1\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[24,40]}}");
     bytes_put(&header, "", 1);
     struct bytes file = st_file((const char *)header.at, 40);
     bytes_free(&header);
@@ -45,8 +46,8 @@ struct st_opened st_open(struct bytes bytes, const char *format)
 {
     struct st_opened opened = {0};
 
-    opened.status = open_exact(bytes.at, bytes.size, "folder/some.file", format, &opened.dump,
-                               &opened.block, &opened.error);
+    opened.status = open_exact(bytes.at, bytes.size, "folder/some.file", format,
+                               &opened.dump, &opened.block, &opened.error);
     bytes_free(&bytes);
     return opened;
 }
@@ -74,8 +75,8 @@ void assert_refused(struct bytes bytes, const char *format, enum nd_status statu
 
     if (opened.status != status || strstr(opened.error.at, at) == NULL ||
         strstr(opened.error.found, found) == NULL)
-        fail_msg("status %d at '%s' found '%s'; wanted %d at '%s' found '%s'", opened.status,
-                 opened.error.at, opened.error.found, status, at, found);
+        fail_msg("status %d at '%s' found '%s'; wanted %d at '%s' found '%s'",
+                 opened.status, opened.error.at, opened.error.found, status, at, found);
     assert_true(opened.error.expected[0] != '\0');
     assert_string_equal(opened.error.file, "folder/some.file");
     st_close(&opened);

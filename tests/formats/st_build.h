@@ -15,17 +15,18 @@ struct bytes nd_file(const char *record);
 
 /* An opened dump, or the error why there is none; in exact memory. */
 struct st_opened {
-    struct dump    *dump;
-    unsigned char  *block;
-    enum nd_status  status;
+    struct dump *dump;
+    unsigned char *block;
+    enum nd_status status;
     struct nd_error error;
 };
 
 /* Frees the bytes. */
 struct st_opened st_open(struct bytes bytes, const char *format);
 /* The same, for files that must be sound. */
-struct dump *st_open_sound(struct bytes bytes, const char *format, struct st_opened *opened);
-void         st_close(struct st_opened *opened);
+struct dump *st_open_sound(struct bytes bytes, const char *format,
+                           struct st_opened *opened);
+void st_close(struct st_opened *opened);
 
 /* The file is refused, and the error speaks of what it should. */
 void assert_refused(struct bytes bytes, const char *format, enum nd_status status,

@@ -1,7 +1,7 @@
 /*
  * Opening dumps: paths, pipes, and files that are no dumps.
  */
-#define _GNU_SOURCE /* mkfifo, truncate */
+#define _GNU_SOURCE /* mkfifo, symlink, truncate */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -285,6 +285,41 @@ static void a_file_that_shrinks_while_it_is_read_is_told(void **state)
     bytes_free(&bytes);
 }
 
+static void files_are_opened_again_when_their_tensors_are_read(void **state)
+{
+    char name[64];
+
+    (void)state;
+    for (int i = 0; i < 8200; i++) { /* more than are kept mapped */
+        snprintf(name, sizeof name, "t%d.npy", i);
+        folder_array(name, i);
+    }
+    struct dump    *dump;
+    struct nd_error error = {0};
+    uint64_t        count;
+    assert_int_equal(nd_dump_open(folder_path(""), NULL, NULL, &dump, &error), ND_OK);
+    assert_int_equal(dump->layer_count, 8200);
+    assert_true(dump->mapped_count <= 8192);
+    assert_false(dump->files[8199].is_mapped);
+    double *const last = slot_values(dump, find_slot(dump, "t8199", "output.0"), &count);
+    assert_true(last[0] == 8199);
+    free(last);
+
+    struct open_slot open;
+    assert_int_equal(truncate(folder_path("t8198.npy"), 10), 0);
+    assert_int_equal(nd_slot_open(dump, find_slot(dump, "t8198", "output.0"), &open, &error),
+                     ND_ERR_CHANGED);
+    assert_non_null(strstr(error.file, "t8198.npy"));
+    assert_int_equal(unlink(folder_path("t8197.npy")), 0);
+    assert_int_equal(nd_slot_open(dump, find_slot(dump, "t8197", "output.0"), &open, &error),
+                     ND_ERR_IO);
+    assert_int_equal(symlink("t1.npy", folder_path("t8197.npy")), 0);
+    assert_int_equal(nd_slot_open(dump, find_slot(dump, "t8197", "output.0"), &open, &error),
+                     ND_ERR_IO);
+    assert_non_null(strstr(error.found, "symbolic link"));
+    nd_dump_close(dump);
+}
+
 static void formats_are_found_by_word_and_each_has_a_title(void **state)
 {
     size_t i = 0;
@@ -315,6 +350,7 @@ int main(void)
         TEST(archives_of_other_things_are_named_by_what_is_in_them),
         TEST(a_tar_archive_is_named),
         TEST(a_file_that_shrinks_while_it_is_read_is_told),
+        TEST(files_are_opened_again_when_their_tensors_are_read),
         TEST(formats_are_found_by_word_and_each_has_a_title),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /*
  * Directories: names, order, steps and ranks; what is broken and what is ignored.
  */
-#define _GNU_SOURCE /* symlink, mkfifo, truncate */
+#define _GNU_SOURCE /* symlink, mkfifo */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -200,6 +200,41 @@ static void one_container_per_step_and_rank_keeps_its_own_order(void **state)
     nd_dump_close(dump);
 }
 
+/* A normdiff dump with one layer "conv" whose output.0 is [1.0]. */
+static void write_normdiff(const char *name)
+{
+    static const char header[] =
+        "{\"__metadata__\":{\"normdiff\":\"{\\\"version\\\":1,\\\"layers\\\":[{\\\"name\\\":"
+        "\\\"conv\\\",\\\"slots\\\":{\\\"output.0\\\":{\\\"tensor\\\":\\\"t\\\"}}}]}\"},"
+        "\"t\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    struct bytes bytes = {0};
+
+    bytes_le(&bytes, sizeof header - 1, 8);
+    bytes_text(&bytes, header);
+    bytes_put(&bytes, "\0\0\x80\x3f", 4);
+    folder_write(name, bytes.at, bytes.size);
+    bytes_free(&bytes);
+}
+
+static void the_tree_of_a_distributed_run_is_recorded_order(void **state)
+{
+    (void)state;
+    write_normdiff("step5/rank1.dump");
+    write_normdiff("step5/rank0.dump");
+    write_normdiff("step10/rank0.dump");
+    struct dump *const dump = open_folder("");
+    static const int64_t places[3][2] = {{5, 0}, {5, 1}, {10, 0}};
+    assert_int_equal(dump->layer_count, 3);
+    assert_int_equal(dump->order, ND_ORDER_RECORDED);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(dump->layers[i].name, "conv");
+        assert_int_equal(dump->layers[i].step, places[i][0]);
+        assert_int_equal(dump->layers[i].rank, places[i][1]);
+    }
+    assert_int_equal(read_everything(dump), 3);
+    nd_dump_close(dump);
+}
+
 static void a_bad_file_is_a_broken_tensor_and_the_rest_is_read(void **state)
 {
     (void)state;
@@ -236,6 +271,24 @@ static void what_is_no_dump_is_ignored_and_listed(void **state)
     assert_true(is_ignored(dump, ".hidden.npy"));
     assert_true(is_ignored(dump, ".git"));
     assert_true(is_ignored(dump, "script.py"));
+    nd_dump_close(dump);
+}
+
+static void a_log_counts_only_where_there_is_nothing_else(void **state)
+{
+    (void)state;
+    folder_text("run/train.log", "conv1: max=0.123456, mean=0.012345\n");
+    struct dump *dump = open_folder("run");
+    assert_int_equal(dump->layer_count, 1);
+    assert_string_equal(dump->layers[0].name, "conv1");
+    assert_int_equal(dump->layers[0].slots[0].evidence, ND_EVIDENCE_STATISTICS);
+    assert_int_equal(dump->order, ND_ORDER_RECORDED);
+    nd_dump_close(dump);
+    folder_array("run/conv2.npy", 1);
+    dump = open_folder("run");
+    assert_int_equal(dump->layer_count, 1);
+    assert_string_equal(dump->layers[0].name, "conv2");
+    assert_true(is_ignored(dump, "train.log: a log beside tensors"));
     nd_dump_close(dump);
 }
 
@@ -278,6 +331,9 @@ static void folders_without_tensors_are_refused_with_a_reason(void **state)
     assert_int_equal(mkdir(folder_path("links"), 0755), 0);
     assert_int_equal(symlink("../texts/a.txt", folder_path("links/a.npy")), 0);
     assert_fails("links", ND_ERR_UNKNOWN_FORMAT, "symbolic links");
+    folder_text("broken/run.npz", "PK\3\4 cut");
+    folder_text("broken/z.npy", "");
+    assert_fails("broken", ND_ERR_MALFORMED, "cut off"); /* nothing of it can be compared */
 }
 
 static void folders_nest_to_a_limit(void **state)
@@ -306,38 +362,6 @@ static void a_format_that_was_asked_for_is_that_of_the_files(void **state)
     nd_dump_close(dump);
 }
 
-static void files_are_opened_again_when_their_tensors_are_read(void **state)
-{
-    char name[64];
-
-    (void)state;
-    for (int i = 0; i < 8200; i++) { /* more than are kept mapped */
-        snprintf(name, sizeof name, "t%d.npy", i);
-        folder_array(name, i);
-    }
-    struct dump *const dump = open_folder("");
-    assert_int_equal(dump->layer_count, 8200);
-    assert_true(dump->mapped_count <= 8192);
-    assert_false(dump->files[8199].is_mapped);
-    assert_value(dump, "t0", "output.0", 0);
-    assert_value(dump, "t8199", "output.0", 8199);
-
-    struct nd_error  error = {0};
-    struct open_slot open;
-    assert_int_equal(truncate(folder_path("t8198.npy"), 10), 0);
-    assert_int_equal(nd_slot_open(dump, find_slot(dump, "t8198", "output.0"), &open, &error),
-                     ND_ERR_CHANGED);
-    assert_non_null(strstr(error.file, "t8198.npy"));
-    assert_int_equal(unlink(folder_path("t8197.npy")), 0);
-    assert_int_equal(nd_slot_open(dump, find_slot(dump, "t8197", "output.0"), &open, &error),
-                     ND_ERR_IO);
-    assert_int_equal(symlink("t1.npy", folder_path("t8197.npy")), 0);
-    assert_int_equal(nd_slot_open(dump, find_slot(dump, "t8197", "output.0"), &open, &error),
-                     ND_ERR_IO);
-    assert_non_null(strstr(error.found, "symbolic link"));
-    nd_dump_close(dump);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -348,13 +372,14 @@ int main(void)
         TEST(the_only_container_of_a_folder_is_read_like_that_file),
         TEST(folders_of_steps_and_ranks_become_numbers),
         TEST(one_container_per_step_and_rank_keeps_its_own_order),
+        TEST(the_tree_of_a_distributed_run_is_recorded_order),
         TEST(a_bad_file_is_a_broken_tensor_and_the_rest_is_read),
         TEST(what_is_no_dump_is_ignored_and_listed),
+        TEST(a_log_counts_only_where_there_is_nothing_else),
         TEST(links_and_pipes_are_never_opened),
         TEST(folders_without_tensors_are_refused_with_a_reason),
         TEST(folders_nest_to_a_limit),
         TEST(a_format_that_was_asked_for_is_that_of_the_files),
-        TEST(files_are_opened_again_when_their_tensors_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

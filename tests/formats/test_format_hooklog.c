@@ -20,7 +20,7 @@
 /* One expectation: NAN is "not printed". */
 struct expected {
     const char *layer, *slot;
-    double      max, min, mean, norm;
+    double max, min, mean, norm;
 };
 
 static struct dump *open_log(const char *text, const char *format, struct st_opened *opened)
@@ -57,7 +57,7 @@ static void assert_log_as(const char *text, const char *format, const struct exp
                           size_t count)
 {
     struct st_opened opened;
-    struct dump     *dump = open_log(text, format, &opened);
+    struct dump *dump = open_log(text, format, &opened);
 
     assert_string_equal(dump->format->name, format == NULL ? "hooklog" : format);
     assert_int_equal(dump->order, ND_ORDER_RECORDED);
@@ -67,10 +67,10 @@ static void assert_log_as(const char *text, const char *format, const struct exp
     st_close(&opened);
 }
 
-#define ASSERT_LOG(text, ...)                                                            \
-    do {                                                                                 \
-        const struct expected rows_[] = {__VA_ARGS__};                                   \
-        assert_log_as(text, NULL, rows_, sizeof rows_ / sizeof rows_[0]);                \
+#define ASSERT_LOG(text, ...)                                                              \
+    do {                                                                                   \
+        const struct expected rows_[] = {__VA_ARGS__};                                     \
+        assert_log_as(text, NULL, rows_, sizeof rows_ / sizeof rows_[0]);                  \
     } while (0)
 
 static const double none = (double)NAN;
@@ -86,17 +86,18 @@ static void the_guide_s_line_is_a_layer_s_output(void **state)
     ASSERT_LOG("norm: max=1.5, mean=0.5\nmean: max=2.5, mean=0.25\n",
                {"norm", "output.0", 1.5, none, 0.5, none},
                {"mean", "output.0", 2.5, none, 0.25, none});
-    ASSERT_LOG("x: max=tensor(0.5000, device='npu:0', dtype=torch.float16), mean=tensor(0.25)\n",
-               {"x", "output.0", 0.5, none, 0.25, none});
+    ASSERT_LOG(
+        "x: max=tensor(0.5000, device='npu:0', dtype=torch.float16), mean=tensor(0.25)\n",
+        {"x", "output.0", 0.5, none, 0.25, none});
     ASSERT_LOG("x {'max': 0.5, 'mean': 0.25}\n", {"x", "output.0", 0.5, none, 0.25, none});
 }
 
 static void lines_keep_their_order_and_repeats_become_calls(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump = open_log("z: max=1.0, mean=0.5\na: max=2.0, mean=0.5\n"
-                                         "z: max=3.0, mean=0.5\nz: max=4.0, mean=0.5\n",
-                                     NULL, &opened);
+    struct dump *dump = open_log("z: max=1.0, mean=0.5\na: max=2.0, mean=0.5\n"
+                                 "z: max=3.0, mean=0.5\nz: max=4.0, mean=0.5\n",
+                                 NULL, &opened);
 
     (void)state;
     assert_int_equal(dump->layer_count, 4);
@@ -114,12 +115,20 @@ static void numbers_keep_half_a_unit_of_their_last_digit(void **state)
 {
     static const struct {
         const char *text;
-        double      value, half;
+        double value, half;
     } rows[] = {
-        {"1.2500e-03", 1.25e-3, 5e-8}, {"0.123456", 0.123456, 5e-7}, {"3", 3, 0.5},
-        {"3e+03", 3000, 500},          {"-4.1", -4.1, 0.05},         {"+0.5", 0.5, 0.05},
-        {".5", 0.5, 0.05},             {"5.", 5, 0.5},               {"1E5", 1e5, 5e4},
-        {"1,234.5", 1234.5, 0.05},     {"12,345,678", 12345678, 0.5}, {"0", 0, 0.5},
+        {"1.2500e-03",                   1.25e-3,  5e-8  },
+        {"0.123456",                     0.123456, 5e-7  },
+        {"3",                            3,        0.5   },
+        {"3e+03",                        3000,     500   },
+        {"-4.1",                         -4.1,     0.05  },
+        {"+0.5",                         0.5,      0.05  },
+        {".5",                           0.5,      0.05  },
+        {"5.",                           5,        0.5   },
+        {"1E5",                          1e5,      5e4   },
+        {"1,234.5",                      1234.5,   0.05  },
+        {"12,345,678",                   12345678, 0.5   },
+        {"0",                            0,        0.5   },
         {"1.500000000000000000001e-300", 1.5e-300, 5e-322},
     };
     double value, half;
@@ -138,7 +147,7 @@ static void numbers_that_are_not_finite_have_no_unit(void **state)
 {
     static const char *const nans[] = {"nan", "NaN", "-nan", "NAN", "+nan"};
     static const char *const infinities[] = {"inf", "Inf", "infinity", "-inf", "-Infinity"};
-    double                   value, half;
+    double value, half;
 
     (void)state;
     for (size_t i = 0; i < 5; i++) {
@@ -153,9 +162,10 @@ static void numbers_that_are_not_finite_have_no_unit(void **state)
 
 static void what_runs_into_a_word_is_no_number(void **state)
 {
-    static const char *const texts[] = {"",    "-",     "x",   "3x",  "1.2.3", "3.2%", "0x10",
-                                        "1e5e", "nano", "e5",  ".",   "- 1",   "--1",  "infer"};
-    double                   value = 7, half = 7;
+    static const char *const texts[] = {"",     "-",    "x",    "3x",   "1.2.3",
+                                        "3.2%", "0x10", "1e5e", "nano", "e5",
+                                        ".",    "- 1",  "--1",  "infer"};
+    double value = 7, half = 7;
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
@@ -172,16 +182,25 @@ static void shapes_are_read_as_people_print_them(void **state)
     static const struct {
         const char *text, *shape; /* NULL: none */
     } rows[] = {
-        {"[4, 16, 8, 8]", "[4, 16, 8, 8]"}, {"(2, 16)", "[2, 16]"}, {"(64,)", "[64]"},
-        {"torch.Size([1, 2])", "[1, 2]"},   {"[]", "[]"},           {"()", "[]"},
-        {"2x16", "[2, 16]"},                {"1:1:8:16", "[1, 1, 8, 16]"},
-        {"[4, ...]", NULL},                 {"[4, 16", NULL},       {"7", NULL},
-        {"[-1]", NULL},                     {"[a]", NULL},          {"[1.5]", NULL},
-        {"[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", NULL},
-        {"[9999999999999999999]", NULL},
+        {"[4, 16, 8, 8]",                       "[4, 16, 8, 8]"},
+        {"(2, 16)",                             "[2, 16]"      },
+        {"(64,)",                               "[64]"         },
+        {"torch.Size([1, 2])",                  "[1, 2]"       },
+        {"[]",                                  "[]"           },
+        {"()",                                  "[]"           },
+        {"2x16",                                "[2, 16]"      },
+        {"1:1:8:16",                            "[1, 1, 8, 16]"},
+        {"[4, ...]",                            NULL           },
+        {"[4, 16",                              NULL           },
+        {"7",                                   NULL           },
+        {"[-1]",                                NULL           },
+        {"[a]",                                 NULL           },
+        {"[1.5]",                               NULL           },
+        {"[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", NULL           },
+        {"[9999999999999999999]",               NULL           },
     };
     struct nd_shape shape;
-    char            buf[400];
+    char buf[400];
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -204,9 +223,11 @@ static void colours_and_carriage_returns_leave_what_the_screen_showed(void **sta
     ASSERT_LOG("  1%|\xe2\x96\x8f   | 12/1000 x: max=9, mean=9\r"
                " 2%|\xe2\x96\x8f   | 24/1000\rlayers.1: max=0.75, mean=0.5\n",
                {"layers.1", "output.0", 0.75, none, 0.5, none});
-    ASSERT_LOG("\x1b]0;title: max=1, mean=2\x07" "a: max=1.5, mean=0.5\n"
+    ASSERT_LOG("\x1b]0;title: max=1, mean=2\x07"
+               "a: max=1.5, mean=0.5\n"
                "\x1b]8;;http://x\x1b\\b\x1b]8;;\x1b\\: max=2.5, mean=0.5\x1b[K\n",
-               {"a", "output.0", 1.5, none, 0.5, none}, {"b", "output.0", 2.5, none, 0.5, none});
+               {"a", "output.0", 1.5, none, 0.5, none},
+               {"b", "output.0", 2.5, none, 0.5, none});
 }
 
 static void prefixes_are_peeled_in_any_number(void **state)
@@ -240,7 +261,7 @@ static void prefixes_are_peeled_in_any_number(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        char                  text[200];
+        char text[200];
         const struct expected row = {"conv1", "output.0", 0.5, none, 0.25, none};
         snprintf(text, sizeof text, "%sconv1: max=0.5, mean=0.25\n", prefixes[i]);
         assert_log_as(text, NULL, &row, 1);
@@ -257,9 +278,10 @@ static void what_looks_like_a_prefix_may_be_the_name(void **state)
 static void ranks_count_only_where_there_are_several(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump = open_log("[rank0]: a: max=0.5, mean=0.1\n[rank1]: a: max=0.6, mean=0.1\n"
-                                         "[rank0]: b: max=0.5, mean=0.1\n",
-                                     NULL, &opened);
+    struct dump *dump =
+        open_log("[rank0]: a: max=0.5, mean=0.1\n[rank1]: a: max=0.6, mean=0.1\n"
+                 "[rank0]: b: max=0.5, mean=0.1\n",
+                 NULL, &opened);
 
     (void)state;
     assert_int_equal(dump->layer_count, 3);
@@ -282,7 +304,8 @@ static void polygraphy_statistics_are_read_for_one_runner(void **state)
         "[I]         onnxrt-runner-N0-03/05/24-10:11:13: enc/ln3 | Stats: mean=-0.0022, "
         "min=-4.2 at (0, 12, 7), max=3.8 at (0, 3, 88)\n"
         "[E]         FAILED | Output: 'ln3' | Difference exceeds tolerance (rel=1e-05)\n"
-        "[I]             Absolute Difference | Stats: mean=1.2e-05, max=0.00031 at (6, 42)\n"
+        "[I]             Absolute Difference | Stats: mean=1.2e-05, max=0.00031 at (6, "
+        "42)\n"
         "    (-0.21 , -0.14 ) |        512 | ####\n";
     const struct expected first = {"enc/ln3", "output.0", 3.9, -4.1, -0.0021, none};
     const struct expected second = {"enc/ln3", "output.0", 3.8, -4.2, -0.0022, none};
@@ -307,13 +330,13 @@ static const char comparison[] =
 static void a_comparison_table_is_read_for_the_run_under_test(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump = open_log(comparison, NULL, &opened);
-    char             buf[400];
+    struct dump *dump = open_log(comparison, NULL, &opened);
+    char buf[400];
 
     (void)state;
     assert_int_equal(dump->tensor_count, 2);
-    assert_slot(dump, &(struct expected){"Module.conv1.Conv2d.forward.0", "output.0", 2.25, -2.5,
-                                         0.0031, 12.5});
+    assert_slot(dump, &(struct expected){"Module.conv1.Conv2d.forward.0", "output.0", 2.25,
+                                         -2.5, 0.0031, 12.5});
     const struct dump_slot *slot = &dump->layers[0].slots[0];
     assert_int_equal(slot->dtype, ND_DTYPE_f16);
     assert_string_equal(nd_shape_text(&slot->storage, buf, sizeof buf), "[4, 16, 8, 8]");
@@ -328,8 +351,8 @@ static void a_comparison_table_is_read_for_the_run_under_test(void **state)
 
 static void a_comparison_table_is_read_for_the_other_run_on_request(void **state)
 {
-    const struct expected row = {"Module.conv1.Conv2d.forward.0", "output.0", 2.26, -2.5, 0.0032,
-                                 12.4};
+    const struct expected row = {
+        "Module.conv1.Conv2d.forward.0", "output.0", 2.26, -2.5, 0.0032, 12.4};
 
     (void)state;
     assert_log_as(comparison, "benchlog", &row, 1);
@@ -338,17 +361,17 @@ static void a_comparison_table_is_read_for_the_other_run_on_request(void **state
 static void a_monitor_table_has_steps_and_micro_steps(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump = open_log(
-        "vpp_stage,name,step,micro_step,norm,mean,min,max\n"
-            "0,decoder.layers.0.input_layernorm.weight,3,0,12.4031,0.00012,-0.3,0.4\n"
-            "0,decoder.layers.0.input_layernorm.weight,3,1,12.5,0.00013,-0.3,0.5\n"
-            "0,decoder.layers.0.input_layernorm.weight,4,0,12.6,0.00013,-0.3,0.6\n",
-        NULL, &opened);
+    struct dump *dump =
+        open_log("vpp_stage,name,step,micro_step,norm,mean,min,max\n"
+                 "0,decoder.layers.0.input_layernorm.weight,3,0,12.4031,0.00012,-0.3,0.4\n"
+                 "0,decoder.layers.0.input_layernorm.weight,3,1,12.5,0.00013,-0.3,0.5\n"
+                 "0,decoder.layers.0.input_layernorm.weight,4,0,12.6,0.00013,-0.3,0.6\n",
+                 NULL, &opened);
 
     (void)state;
     assert_int_equal(dump->layer_count, 3);
-    assert_slot(dump, &(struct expected){"decoder.layers.0.input_layernorm", "param.weight", 0.4,
-                                         -0.3, 0.00012, 12.4031});
+    assert_slot(dump, &(struct expected){"decoder.layers.0.input_layernorm", "param.weight",
+                                         0.4, -0.3, 0.00012, 12.4031});
     assert_int_equal(dump->layers[0].step, 3);
     assert_int_equal(dump->layers[0].micro_step, 0);
     assert_int_equal(dump->layers[1].step, 3);
@@ -368,7 +391,8 @@ static void hook_one_liners_name_slots_in_many_ways(void **state)
                {"layers.3.norm", "output.0", 4.56, -3.9, none, none});
     ASSERT_LOG("OK  rope output[0]: shape=[64, 32] min=-1 max=1\n"
                "OK  rope output[1]: shape=[64, 32] min=-2 max=2\n",
-               {"rope", "output.0", 1, -1, none, none}, {"rope", "output.1", 2, -2, none, none});
+               {"rope", "output.0", 1, -1, none, none},
+               {"rope", "output.1", 2, -2, none, none});
     ASSERT_LOG("conv1 (Conv2d): out_max=0.5 out_mean=0.25 in_max=1.5\n",
                {"conv1", "output.0", 0.5, none, 0.25, none},
                {"conv1", "input.0", 1.5, none, none, none});
@@ -381,9 +405,9 @@ static void hook_one_liners_name_slots_in_many_ways(void **state)
 static void a_count_of_nans_stands_beside_the_clean_extremes(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump = open_log("*** NaN in blocks[3] output[0]: shape=[1, 64, 128] "
-                                         "NaN=12/8192 clean_min=-2.5e+03 clean_max=3e+03\n",
-                                     NULL, &opened);
+    struct dump *dump = open_log("*** NaN in blocks[3] output[0]: shape=[1, 64, 128] "
+                                 "NaN=12/8192 clean_min=-2.5e+03 clean_max=3e+03\n",
+                                 NULL, &opened);
     const struct dump_slot *slot = &dump->layers[0].slots[0];
 
     (void)state;
@@ -396,7 +420,8 @@ static void a_count_of_nans_stands_beside_the_clean_extremes(void **state)
 static void bracketed_keys_with_a_launcher_s_prefix_are_read(void **state)
 {
     static const char text[] =
-        "[1,0]<stdout>:[NAME]: bn1.out.0 [SHAPE]: [4, 16, 8, 8]  [SUM]: 12.50, [MEAN]: 0.0031, "
+        "[1,0]<stdout>:[NAME]: bn1.out.0 [SHAPE]: [4, 16, 8, 8]  [SUM]: 12.50, [MEAN]: "
+        "0.0031, "
         "[MAX]: 2.25, [MIN]: -2.5, [VAR]: 0.98\n"
         "[1,0]<stdout>:[NAME]: bn1.in.0 [SHAPE]: [4, 16, 8, 8]  [MEAN]: 0.5, [MAX]: 1.25\n"
         "[rank3]: ln out 0.5\n";
@@ -409,20 +434,24 @@ static void bracketed_keys_with_a_launcher_s_prefix_are_read(void **state)
 static void lines_of_test_suites_give_statistics_of_absolute_values(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump = open_log(
-        "case=rms-bf16-2x16 output=0 shape=(2, 16) dtype=torch.bfloat16 max_abs=1.56250000e-02 "
-            "mean_abs=2.0e-04 max_rel=3.9e-03 tol=(atol=5.000e-02, rtol=2.000e-02) passed=True\n"
-            "case=rms-bf16-2x16 output=1 shape=(2, 16) dtype=torch.bfloat16 max_abs=0.5 "
-            "mean_abs=2.0e-04\n"
-            "Forward train batch norm verification passed on running mean (2.5e-08)\n"
-            "L1=0.9990  L12=0.9875\n"
-            "max_diff1: 2.5e-10 median: 1.5e-10\n",
+    struct dump *dump = open_log(
+        "case=rms-bf16-2x16 output=0 shape=(2, 16) dtype=torch.bfloat16 "
+        "max_abs=1.56250000e-02 "
+        "mean_abs=2.0e-04 max_rel=3.9e-03 tol=(atol=5.000e-02, rtol=2.000e-02) "
+        "passed=True\n"
+        "case=rms-bf16-2x16 output=1 shape=(2, 16) dtype=torch.bfloat16 max_abs=0.5 "
+        "mean_abs=2.0e-04\n"
+        "Forward train batch norm verification passed on running mean (2.5e-08)\n"
+        "L1=0.9990  L12=0.9875\n"
+        "max_diff1: 2.5e-10 median: 1.5e-10\n",
         NULL, &opened);
 
     (void)state;
     assert_int_equal(dump->tensor_count, 2);
-    assert_slot(dump, &(struct expected){"rms-bf16-2x16", "output.0", 0.015625, none, 2e-4, none});
-    assert_slot(dump, &(struct expected){"rms-bf16-2x16", "output.1", 0.5, none, 2e-4, none});
+    assert_slot(
+        dump, &(struct expected){"rms-bf16-2x16", "output.0", 0.015625, none, 2e-4, none});
+    assert_slot(dump,
+                &(struct expected){"rms-bf16-2x16", "output.1", 0.5, none, 2e-4, none});
     assert_string_equal(dump->layers[0].slots[0].note, "absolute_statistics");
     assert_int_equal(dump->layers[0].slots[0].dtype, ND_DTYPE_bf16);
     st_close(&opened);
@@ -448,13 +477,20 @@ static void markdown_tables_are_read_with_bold_and_typographic_signs(void **stat
     static const char text[] =
         "| layer | max | **mean** | ok |\n"
         "|---|---:|---|---|\n"
-        "| L12 | **NaN** | 1.3e\xe2\x80\x91" "3 | yes |\n"      /* non-breaking hyphen */
-        "| L13 | **0.875** | \xe2\x88\x92" "0.999 | no |\n"      /* minus sign */
-        "| L14 | \xe2\x89\x88" "0.5 | 0.25 | no |\n"             /* almost equal */
+        "| L12 | **NaN** | 1.3e\xe2\x80\x91"
+        "3 | yes |\n" /* non-breaking hyphen */
+        "| L13 | **0.875** | \xe2\x88\x92"
+        "0.999 | no |\n" /* minus sign */
+        "| L14 | \xe2\x89\x88"
+        "0.5 | 0.25 | no |\n" /* almost equal */
         "\n"
-        "| 12 | **0.875** | 0.999 |\n"                          /* three columns: not this table */
-        "\xef\xbd\x9c" "name\xef\xbd\x9c" "max\xef\xbd\x9c\n"    /* full-width bars */
-        "\xef\xbd\x9c" "q\xef\xbd\x9c" "1.5\xef\xbd\x9c\n";
+        "| 12 | **0.875** | 0.999 |\n" /* three columns: not this table */
+        "\xef\xbd\x9c"
+        "name\xef\xbd\x9c"
+        "max\xef\xbd\x9c\n" /* full-width bars */
+        "\xef\xbd\x9c"
+        "q\xef\xbd\x9c"
+        "1.5\xef\xbd\x9c\n";
 
     (void)state;
     ASSERT_LOG(text, {"L12", "output.0", none, none, 1.3e-3, none},
@@ -469,15 +505,18 @@ static void texts_without_prints_are_no_logs(void **state)
         "",
         "\n\n\n",
         "A text about norms. The max is 3, and the mean: 5 apples; max=3 in the table.\n",
-        " iteration       12/    5000 | consumed samples:         3072 | lm loss: 9.812500E+00 | "
+        " iteration       12/    5000 | consumed samples:         3072 | lm loss: "
+        "9.812500E+00 | "
         "loss scale: 1.0 | grad norm: nan | number of nan iterations:   1 |\n",
         "{'loss': 2.125, 'grad_norm': nan, 'learning_rate': 1.5e-06, 'epoch': 0.01}\n",
-        "2024-03-05 10:11:12 | INFO | train_inner | epoch 002:     40 / 900 loss=8.25, gnorm=1.75\n",
+        "2024-03-05 10:11:12 | INFO | train_inner | epoch 002:     40 / 900 loss=8.25, "
+        "gnorm=1.75\n",
         "def clip(x, max=1, min=2):\n    return x\n",
         "{\"conv1\": {\"max\": 0.5, \"mean\": 0.25}}\n",
         "name,max,mean\n",
         "only: max=1\n",
-        "Mismatched elements: 17 / 512 (3.3%)\nGreatest absolute difference: 0.0039 at index (3, 40)\n",
+        "Mismatched elements: 17 / 512 (3.3%)\nGreatest absolute difference: 0.0039 at "
+        "index (3, 40)\n",
     };
 
     (void)state;
@@ -515,7 +554,7 @@ static void a_log_that_was_asked_for_and_holds_no_print_is_refused(void **state)
 /* Over the limit of a line, nothing in it is a print; what follows is read. */
 static void lines_of_any_length_are_passed_in_one_step(void **state)
 {
-    struct bytes     bytes = {0};
+    struct bytes bytes = {0};
     struct st_opened opened;
 
     (void)state;
@@ -535,17 +574,18 @@ static void lines_of_any_length_are_passed_in_one_step(void **state)
 
 static void a_log_cut_at_any_byte_or_changed_in_one_does_not_crash(void **state)
 {
-    static const unsigned char changes[] = {0,   '\r', '\n', 0x1b, '[', ']', '(', '|',
+    static const unsigned char changes[] = {0,   '\r', '\n', 0x1b, '[', ']',  '(', '|',
                                             ',', '=',  ':',  '"',  '9', 0xe2, 0xff};
-    struct bytes               whole = {0};
+    struct bytes whole = {0};
 
     (void)state;
     bytes_text(&whole, comparison);
-    bytes_text(&whole, "[I]  trt-runner-N0-03/05/24-10:11:12: enc/ln3 | Stats: mean=-0.0021, "
-                       "min=-4.1 at (0, 12, 7)\n[1,0]<stdout>:[NAME]: bn1.out.0 [SHAPE]: [4, 16] "
-                       "[MAX]: 2.25\n12: I0305 10:11:12.345  42 c.cpp:88] layer ln3 | in max=1 | "
-                       "out max=tensor(2., dtype=f)\n| layer | max |\n| \xe2\x80\x91q | **1** |\n"
-                       "case=a output=0 shape=(2, 16) NaN=1/2 max_abs=1 tol=(a=1)\n");
+    bytes_text(&whole,
+               "[I]  trt-runner-N0-03/05/24-10:11:12: enc/ln3 | Stats: mean=-0.0021, "
+               "min=-4.1 at (0, 12, 7)\n[1,0]<stdout>:[NAME]: bn1.out.0 [SHAPE]: [4, 16] "
+               "[MAX]: 2.25\n12: I0305 10:11:12.345  42 c.cpp:88] layer ln3 | in max=1 | "
+               "out max=tensor(2., dtype=f)\n| layer | max |\n| \xe2\x80\x91q | **1** |\n"
+               "case=a output=0 shape=(2, 16) NaN=1/2 max_abs=1 tol=(a=1)\n");
     for (size_t size = 0; size <= whole.size; size++)
         use_exact(whole.at, size, "x", "hooklog");
     for (size_t at = 0; at < whole.size; at++) {

@@ -28,7 +28,7 @@ static struct dump *open_tiny(struct st_opened *opened)
 static void a_run_is_described_as_it_was_recorded(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump = open_tiny(&opened);
+    struct dump *dump = open_tiny(&opened);
 
     (void)state;
     assert_string_equal(dump->device, "npu:0");
@@ -49,7 +49,7 @@ static void a_run_is_described_as_it_was_recorded(void **state)
 static void layers_stand_in_the_order_of_the_record(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump = open_tiny(&opened);
+    struct dump *dump = open_tiny(&opened);
 
     (void)state;
     assert_int_equal(dump->layer_count, 4);
@@ -83,9 +83,9 @@ static const struct attribute *attribute_of(const struct dump_layer *layer, cons
 
 static void attributes_keep_their_kinds(void **state)
 {
-    struct st_opened         opened;
+    struct st_opened opened;
     const struct dump_layer *layer = open_tiny(&opened)->layers;
-    const struct attribute  *attribute;
+    const struct attribute *attribute;
 
     (void)state;
     assert_int_equal(layer->attribute_count, 7);
@@ -112,8 +112,8 @@ static void attributes_keep_their_kinds(void **state)
 static void slots_carry_tensors_layouts_and_statistics(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump = open_tiny(&opened);
-    uint64_t         count;
+    struct dump *dump = open_tiny(&opened);
+    uint64_t count;
 
     (void)state;
     const struct dump_slot *slot = find_slot(dump, "z.norm", "output.0");
@@ -148,8 +148,8 @@ static void slots_carry_tensors_layouts_and_statistics(void **state)
 
 static void shards_valid_counts_and_undefined_content_are_kept(void **state)
 {
-    struct st_opened        opened;
-    struct dump            *dump = open_tiny(&opened);
+    struct st_opened opened;
+    struct dump *dump = open_tiny(&opened);
     const struct dump_slot *slot = &dump->layers[2].slots[0];
 
     (void)state;
@@ -174,7 +174,7 @@ static void slots_that_cannot_be_read_are_broken_and_leave_the_others_alone(void
         "format NC1HWC0 needs a logical_shape",
         "the slot holds neither a tensor nor statistics",
     };
-    struct st_opened         opened;
+    struct st_opened opened;
     const struct dump_layer *layer = &open_tiny(&opened)->layers[3];
 
     (void)state;
@@ -186,101 +186,118 @@ static void slots_that_cannot_be_read_are_broken_and_leave_the_others_alone(void
     st_close(&opened);
 }
 
-#define SLOT(text)                                                                       \
+#define SLOT(text)                                                                         \
     "{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":{\"output.0\":" text "}}]}"
+
+/* The slot is broken for this reason; NULL: it can be read. */
+static void assert_slot_reason(const char *record, const char *reason)
+{
+    struct st_opened opened;
+    struct dump *dump = st_open_sound(nd_file(record), NULL, &opened);
+    const char *broken = dump->layers[0].slots[0].broken;
+
+    if (reason == NULL && broken != NULL)
+        fail_msg("%s: %s", record, broken);
+    if (reason != NULL && (broken == NULL || strstr(broken, reason) == NULL))
+        fail_msg("%s: %s", record, broken == NULL ? "readable" : broken);
+    st_close(&opened);
+}
 
 static void odd_slots_say_why_they_cannot_be_read(void **state)
 {
-    static const struct {
-        const char *record, *reason; /* NULL: it can */
-    } rows[] = {
-        {SLOT("{\"tensor\":\"t1\",\"format\":\"ND\"}"), NULL},
-        {SLOT("{\"tensor\":\"t1\",\"format\":\"NCHW\"}"), NULL},
-        {SLOT("{\"tensor\":\"t1\",\"format\":null,\"logical_shape\":null}"), NULL},
-        {SLOT("{\"tensor\":\"t1\",\"logical_shape\":[2,2]}"), NULL},
-        {SLOT("{\"tensor\":\"t1\",\"logical_shape\":[2,3]}"), "another number of elements"},
-        {SLOT("{\"tensor\":\"t1\",\"logical_shape\":[4294967296,4294967296]}"),
-         "another number of elements"},
-        {SLOT("{\"tensor\":\"t1\",\"logical_shape\":[1.5]}"), "not a list of"},
-        {SLOT("{\"tensor\":\"t1\",\"logical_shape\":[-4]}"), "not a list of"},
-        {SLOT("{\"tensor\":\"t1\",\"logical_shape\":\"x\"}"), "not a list of"},
-        {SLOT("{\"tensor\":\"t1\",\"format\":\"NC1HWC0\",\"logical_shape\":[1,3,2,2]}"), "format NC1HWC0: "},
-        {SLOT("{\"tensor\":7}"), "is not in the file"},
-        {SLOT("{\"statistics\":{}}"), "neither a tensor nor statistics"},
-        {SLOT("{\"statistics\":{\"max\":\"x\"}}"), "neither a tensor nor statistics"},
-        {SLOT("{\"statistics\":{\"max\":1},\"shape\":[1,-1]}"), "shape is not a list"},
-        {SLOT("{\"note\":\"a meta tensor\"}"), "no tensor: a meta tensor"},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct st_opened opened;
-        struct dump     *dump = st_open_sound(nd_file(rows[i].record), NULL, &opened);
-        const char      *broken = dump->layers[0].slots[0].broken;
-        if (rows[i].reason == NULL && broken != NULL)
-            fail_msg("%s: %s", rows[i].record, broken);
-        if (rows[i].reason != NULL && (broken == NULL || strstr(broken, rows[i].reason) == NULL))
-            fail_msg("%s: %s", rows[i].record, broken == NULL ? "readable" : broken);
-        st_close(&opened);
-    }
+    assert_slot_reason(SLOT("{\"tensor\":\"t1\",\"format\":\"ND\"}"), NULL);
+    assert_slot_reason(SLOT("{\"tensor\":\"t1\",\"format\":\"NCHW\"}"), NULL);
+    assert_slot_reason(SLOT("{\"tensor\":\"t1\",\"format\":null,\"logical_shape\":null}"),
+                       NULL);
+    assert_slot_reason(SLOT("{\"tensor\":\"t1\",\"logical_shape\":[2,2]}"), NULL);
+    assert_slot_reason(SLOT("{\"tensor\":\"t1\",\"logical_shape\":[2,3]}"),
+                       "another number of elements");
+    assert_slot_reason(
+        SLOT("{\"tensor\":\"t1\",\"logical_shape\":[4294967296,4294967296]}"),
+        "another number of elements");
+    assert_slot_reason(SLOT("{\"tensor\":\"t1\",\"logical_shape\":[1.5]}"),
+                       "not a list of");
+    assert_slot_reason(SLOT("{\"tensor\":\"t1\",\"logical_shape\":[-4]}"), "not a list of");
+    assert_slot_reason(SLOT("{\"tensor\":\"t1\",\"logical_shape\":\"x\"}"),
+                       "not a list of");
+    assert_slot_reason(
+        SLOT("{\"tensor\":\"t1\",\"format\":\"NC1HWC0\",\"logical_shape\":[1,3,2,2]}"),
+        "format NC1HWC0: ");
+    assert_slot_reason(SLOT("{\"tensor\":7}"), "is not in the file");
+    assert_slot_reason(SLOT("{\"statistics\":{}}"), "neither a tensor nor statistics");
+    assert_slot_reason(SLOT("{\"statistics\":{\"max\":\"x\"}}"),
+                       "neither a tensor nor statistics");
+    assert_slot_reason(SLOT("{\"statistics\":{\"max\":1},\"shape\":[1,-1]}"),
+                       "shape is not a list");
+    assert_slot_reason(SLOT("{\"note\":\"a meta tensor\"}"), "no tensor: a meta tensor");
 }
 
 static void records_that_break_a_rule_are_refused_by_place(void **state)
 {
-    static const struct {
-        const char    *record, *at, *found;
-        enum nd_status status;
-    } rows[] = {
-        {"{\"version\":2,\"layers\":[]}", "version", "version 2", ND_ERR_UNSUPPORTED},
-        {"{\"version\":1.5,\"layers\":[]}", "version", "version 1.5", ND_ERR_UNSUPPORTED},
-        {"{\"version\":\"1\",\"layers\":[]}", "version", "another value", ND_ERR_MALFORMED},
-        {"{\"layers\":[]}", "version", "nothing", ND_ERR_MALFORMED},
-        {"{\"version\":1}", "layers", "nothing", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":{}}", "layers", "another value", ND_ERR_MALFORMED},
-        {"[]", "__metadata__.normdiff", "another value", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":[7]}", "layers[0].name", "a layer without one",
-         ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":{}},{\"slots\":{}}]}",
-         "layers[1].name", "a layer without one", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":[{\"name\":\"a\"}]}", "layers[0].slots", "nothing",
-         ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":[]}]}", "layers[0].slots",
-         "another value", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":{\"output.0\":1}}]}",
-         "layers[0].slots", "another value", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":[{\"name\":\"a\",\"direction\":\"up\",\"slots\":{}}]}",
-         "layers[0].direction", "another value", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":[{\"name\":\"a\",\"call\":-1,\"slots\":{}}]}",
-         "layers[0].call", "another value", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":[{\"name\":\"a\",\"call\":9007199254740993,\"slots\":{}}]}",
-         "layers[0].call", "another value", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":[{\"name\":\"a\",\"attributes\":[],\"slots\":{}}]}",
-         "layers[0].attributes", "another value", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":{}},"
-         "{\"name\":\"a\",\"call\":0,\"direction\":\"forward\",\"slots\":{}}]}",
-         "layers", "layer \"a\", forward, call 0, a second time", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"loss\":NaN,\"layers\":[]}", "__metadata__.normdiff, byte 20",
-         "a bare NaN", ND_ERR_MALFORMED},
-        {"{\"version\":1,\"version\":1,\"layers\":[]}", "__metadata__.normdiff, byte 13",
-         "a second time", ND_ERR_MALFORMED},
-        {"{\"version\":1,", "__metadata__.normdiff, byte 13", "the end", ND_ERR_MALFORMED},
-        {"", "__metadata__.normdiff, byte 0", "the end", ND_ERR_MALFORMED},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_refused(nd_file(rows[i].record), NULL, rows[i].status, rows[i].at,
-                       rows[i].found);
+    assert_refused(nd_file("{\"version\":2,\"layers\":[]}"), NULL, ND_ERR_UNSUPPORTED,
+                   "version", "version 2");
+    assert_refused(nd_file("{\"version\":1.5,\"layers\":[]}"), NULL, ND_ERR_UNSUPPORTED,
+                   "version", "version 1.5");
+    assert_refused(nd_file("{\"version\":\"1\",\"layers\":[]}"), NULL, ND_ERR_MALFORMED,
+                   "version", "another value");
+    assert_refused(nd_file("{\"layers\":[]}"), NULL, ND_ERR_MALFORMED, "version",
+                   "nothing");
+    assert_refused(nd_file("{\"version\":1}"), NULL, ND_ERR_MALFORMED, "layers", "nothing");
+    assert_refused(nd_file("{\"version\":1,\"layers\":{}}"), NULL, ND_ERR_MALFORMED,
+                   "layers", "another value");
+    assert_refused(nd_file("[]"), NULL, ND_ERR_MALFORMED, "__metadata__.normdiff",
+                   "another value");
+    assert_refused(nd_file("{\"version\":1,\"layers\":[7]}"), NULL, ND_ERR_MALFORMED,
+                   "layers[0].name", "a layer without one");
+    assert_refused(
+        nd_file(
+            "{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":{}},{\"slots\":{}}]}"),
+        NULL, ND_ERR_MALFORMED, "layers[1].name", "a layer without one");
+    assert_refused(nd_file("{\"version\":1,\"layers\":[{\"name\":\"a\"}]}"), NULL,
+                   ND_ERR_MALFORMED, "layers[0].slots", "nothing");
+    assert_refused(nd_file("{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":[]}]}"),
+                   NULL, ND_ERR_MALFORMED, "layers[0].slots", "another value");
+    assert_refused(
+        nd_file("{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":{\"output.0\":1}}]}"),
+        NULL, ND_ERR_MALFORMED, "layers[0].slots", "another value");
+    assert_refused(nd_file("{\"version\":1,\"layers\":[{\"name\":\"a\",\"direction\":"
+                           "\"up\",\"slots\":{}}]}"),
+                   NULL, ND_ERR_MALFORMED, "layers[0].direction", "another value");
+    assert_refused(
+        nd_file("{\"version\":1,\"layers\":[{\"name\":\"a\",\"call\":-1,\"slots\":{}}]}"),
+        NULL, ND_ERR_MALFORMED, "layers[0].call", "another value");
+    assert_refused(nd_file("{\"version\":1,\"layers\":[{\"name\":\"a\",\"call\":"
+                           "9007199254740993,\"slots\":{}"
+                           "}]}"),
+                   NULL, ND_ERR_MALFORMED, "layers[0].call", "another value");
+    assert_refused(
+        nd_file(
+            "{\"version\":1,\"layers\":[{\"name\":\"a\",\"attributes\":[],\"slots\":{}}]}"),
+        NULL, ND_ERR_MALFORMED, "layers[0].attributes", "another value");
+    assert_refused(
+        nd_file("{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":{}},"
+                "{\"name\":\"a\",\"call\":0,\"direction\":\"forward\",\"slots\":{}}]}"),
+        NULL, ND_ERR_MALFORMED, "layers", "layer \"a\", forward, call 0, a second time");
+    assert_refused(nd_file("{\"version\":1,\"loss\":NaN,\"layers\":[]}"), NULL,
+                   ND_ERR_MALFORMED, "__metadata__.normdiff, byte 20", "a bare NaN");
+    assert_refused(nd_file("{\"version\":1,\"version\":1,\"layers\":[]}"), NULL,
+                   ND_ERR_MALFORMED, "__metadata__.normdiff, byte 13", "a second time");
+    assert_refused(nd_file("{\"version\":1,"), NULL, ND_ERR_MALFORMED,
+                   "__metadata__.normdiff, byte 13", "the end");
+    assert_refused(nd_file(""), NULL, ND_ERR_MALFORMED, "__metadata__.normdiff, byte 0",
+                   "the end");
 }
 
 static void calls_and_directions_tell_layers_of_one_name_apart(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump = st_open_sound(
-        nd_file("{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":{}},"
-                    "{\"name\":\"a\",\"call\":1,\"slots\":{}},"
-                    "{\"name\":\"a\",\"direction\":\"backward\",\"slots\":{}}]}"),
-        NULL, &opened);
+    struct dump *dump =
+        st_open_sound(nd_file("{\"version\":1,\"layers\":[{\"name\":\"a\",\"slots\":{}},"
+                              "{\"name\":\"a\",\"call\":1,\"slots\":{}},"
+                              "{\"name\":\"a\",\"direction\":\"backward\",\"slots\":{}}]}"),
+                      NULL, &opened);
 
     (void)state;
     assert_int_equal(dump->layer_count, 3);
@@ -292,12 +309,14 @@ static void calls_and_directions_tell_layers_of_one_name_apart(void **state)
 }
 
 /* A dump whose header says "complete" as it is told, with a hole, and cut to `size`. */
-static struct st_opened open_unfinished(const char *complete, const char *second, size_t data)
+static struct st_opened open_unfinished(const char *complete, const char *second,
+                                        size_t data)
 {
     char header[600];
 
     snprintf(header, sizeof header,
-             "{\"__metadata__\":{\"normdiff\":\"{\\\"version\\\":1%s,\\\"layers\\\":[{\\\"name\\\":"
+             "{\"__metadata__\":{\"normdiff\":\"{\\\"version\\\":1%s,\\\"layers\\\":[{"
+             "\\\"name\\\":"
              "\\\"a\\\",\\\"slots\\\":{\\\"output.0\\\":{\\\"tensor\\\":\\\"a\\\"},"
              "\\\"output.1\\\":{\\\"tensor\\\":\\\"b\\\"}}}]}\"},"
              "\"a\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]},"
@@ -311,23 +330,24 @@ static void a_run_that_died_leaves_a_partial_dump(void **state)
     static const char no[] = ",\\\"complete\\\":false", yes[] = ",\\\"complete\\\":true";
     static const struct {
         const char *complete, *second;
-        size_t      data, readable;
-        bool        partial;
+        size_t data, readable;
+        bool partial;
     } rows[] = {
-        {no, "[8,16]", 16, 2, true},
-        {no, "[8,16]", 24, 2, true},  /* data that no tensor claims yet */
-        {no, "[12,20]", 20, 2, true}, /* a hole */
-        {no, "[8,16]", 12, 1, true},  /* a tensor announced and not written */
-        {no, "[8,16]", 0, 0, true},
-        {"", "[8,16]", 12, 1, true},  /* nothing said, and cut */
-        {"", "[8,16]", 16, 2, false},
-        {yes, "[8,16]", 16, 2, false},
-        {yes, "[8,16]", 12, 1, false}, /* the run ended; a copy of it was cut */
+        {no,  "[8,16]",  16, 2, true },
+        {no,  "[8,16]",  24, 2, true }, /* data that no tensor claims yet */
+        {no,  "[12,20]", 20, 2, true }, /* a hole */
+        {no,  "[8,16]",  12, 1, true }, /* a tensor announced and not written */
+        {no,  "[8,16]",  0,  0, true },
+        {"",  "[8,16]",  12, 1, true }, /* nothing said, and cut */
+        {"",  "[8,16]",  16, 2, false},
+        {yes, "[8,16]",  16, 2, false},
+        {yes, "[8,16]",  12, 1, false}, /* the run ended; a copy of it was cut */
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct st_opened opened = open_unfinished(rows[i].complete, rows[i].second, rows[i].data);
+        struct st_opened opened =
+            open_unfinished(rows[i].complete, rows[i].second, rows[i].data);
         if (opened.status != ND_OK)
             fail_msg("row %zu: %s", i, opened.error.found);
         assert_int_equal(opened.dump->partial, rows[i].partial);
@@ -343,7 +363,7 @@ static void a_run_that_died_leaves_a_partial_dump(void **state)
 static void a_plain_safetensors_file_is_no_normdiff_dump(void **state)
 {
     static const char header[] = "{\"__metadata__\":{\"format\":\"pt\"}}";
-    struct st_opened  opened = st_open(st_file(header, 0), NULL);
+    struct st_opened opened = st_open(st_file(header, 0), NULL);
 
     (void)state;
     assert_int_equal(opened.status, ND_OK);
@@ -355,7 +375,7 @@ static void a_plain_safetensors_file_is_no_normdiff_dump(void **state)
 static void a_normdiff_dump_reads_as_plain_safetensors_on_request(void **state)
 {
     struct st_opened opened;
-    struct dump     *dump =
+    struct dump *dump =
         st_open_sound(bytes_of_file(DATA "/st", "tiny.dump"), "safetensors", &opened);
 
     (void)state;
@@ -367,8 +387,9 @@ static void a_normdiff_dump_reads_as_plain_safetensors_on_request(void **state)
 static void the_metadata_may_stand_behind_the_tensors(void **state)
 {
     struct st_opened opened = st_open(
-        st_file("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"__metadata__\":"
-                    "{\"k\":\"v\",\"normdiff\":\"{\\\"version\\\":1,\\\"layers\\\":[]}\"}}",
+        st_file("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"__"
+                "metadata__\":"
+                "{\"k\":\"v\",\"normdiff\":\"{\\\"version\\\":1,\\\"layers\\\":[]}\"}}",
                 1),
         NULL);
 
@@ -382,7 +403,7 @@ static void a_file_cut_at_any_byte_is_refused_or_read_as_far_as_it_goes(void **s
 {
     struct bytes whole = bytes_of_file(DATA "/st", "tiny.dump");
     const size_t data_at = 8 + (size_t)nd_load_le(whole.at, 8);
-    size_t       readable = 0;
+    size_t readable = 0;
 
     (void)state;
     for (size_t size = 0; size < whole.size; size++) {
@@ -404,8 +425,8 @@ static void a_file_cut_at_any_byte_is_refused_or_read_as_far_as_it_goes(void **s
 static void no_change_of_one_byte_makes_it_crash(void **state)
 {
     static const unsigned char changes[] = {0, 0xff, '"', '{', ']', '\\', '9'};
-    struct bytes               whole = bytes_of_file(DATA "/st", "tiny.dump");
-    const size_t               data_at = 8 + (size_t)nd_load_le(whole.at, 8);
+    struct bytes whole = bytes_of_file(DATA "/st", "tiny.dump");
+    const size_t data_at = 8 + (size_t)nd_load_le(whole.at, 8);
 
     (void)state;
     for (size_t at = 0; at < data_at; at++) {

@@ -21,6 +21,7 @@
 
 /* --- files of real versions -------------------------------------------------------- */
 
+/* clang-format off */
 static const char *const fixtures[] = {
     "types-1.11",      "nested-1.11",     "types-1.13",   "views-1.13",   "nested-1.13",
     "nested4-1.13",    "npu-1.13",        "checkpoint-1.13", "module-1.13", "numpy2-1.13",
@@ -28,6 +29,7 @@ static const char *const fixtures[] = {
     "npu-2.15",        "objects-2.15",    "unsupported-2.15", "numpy2-2.15", "numpy5-2.15",
     "list-2.15",       "lone-2.15",       "storage-2.15", "big-2.15",     "nocrc-2.15",
 };
+/* clang-format on */
 enum { FIXTURE_COUNT = sizeof fixtures / sizeof *fixtures };
 
 static void pt_reads_what_pytorch_wrote(void **state)
@@ -42,7 +44,8 @@ static void pt_knows_the_device(void **state)
     struct dump *dump = NULL;
 
     (void)state;
-    assert_int_equal(nd_dump_open(FIXTURES "/lone-2.15.pt", NULL, NULL, &dump, NULL), ND_OK);
+    assert_int_equal(nd_dump_open(FIXTURES "/lone-2.15.pt", NULL, NULL, &dump, NULL),
+                     ND_OK);
     assert_string_equal(dump->device, "cpu");
     nd_dump_close(dump);
 }
@@ -50,8 +53,8 @@ static void pt_knows_the_device(void **state)
 static struct nd_error open_error(const struct bytes *bytes, enum nd_status status)
 {
     struct nd_error error = {0};
-    struct dump    *dump = NULL;
-    unsigned char  *block = NULL;
+    struct dump *dump = NULL;
+    unsigned char *block = NULL;
 
     const enum nd_status got =
         open_exact(bytes->at, bytes->size, "x.pt", "pt", &dump, &block, &error);
@@ -65,7 +68,7 @@ static struct nd_error open_error(const struct bytes *bytes, enum nd_status stat
 
 static void pt_names_a_torchscript_program(void **state)
 {
-    struct bytes          bytes = bytes_of_file(FIXTURES, "script-1.13.pt");
+    struct bytes bytes = bytes_of_file(FIXTURES, "script-1.13.pt");
     const struct nd_error error = open_error(&bytes, ND_ERR_UNSUPPORTED);
 
     (void)state;
@@ -105,8 +108,10 @@ static void pt_survives_any_changed_byte(void **state)
     }
 }
 
-/* --- tensors that cannot be ------------------------------------------------------------ */
+/* --- tensors that cannot be ------------------------------------------------------------
+ */
 
+/* clang-format off */
 static const struct {
     const char       *name;
     struct pkl_tensor tensor;
@@ -132,15 +137,16 @@ static const struct {
     {"a storage that is too long", {"0", 11, 0, 1, {4}, {1}}, "48 bytes where 44"},
     {"a storage of 2^62 elements", {"0", 1LL << 62, 0, 1, {4}, {1}}, "overflows"},
 };
+/* clang-format on */
 
 static void pt_breaks_tensors_that_cannot_be_rebuilt_and_keeps_the_rest(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-        struct bytes    bytes = pt_with_tensor(&views[i].tensor, 12);
+        struct bytes bytes = pt_with_tensor(&views[i].tensor, 12);
         struct nd_error error = {0};
-        struct dump    *dump = NULL;
-        unsigned char  *block = NULL;
+        struct dump *dump = NULL;
+        unsigned char *block = NULL;
         if (open_exact(bytes.at, bytes.size, "x.pt", NULL, &dump, &block, &error) != ND_OK)
             fail_msg("%s: %s", views[i].name, error.found);
         const struct dump_slot *slot = find_slot(dump, "t", "output.0");
@@ -160,15 +166,19 @@ static void pt_breaks_tensors_that_cannot_be_rebuilt_and_keeps_the_rest(void **s
 
 static void pt_reads_strides_from_the_offset_on(void **state)
 {
-    static const struct pkl_tensor tensor = {"0", 12, 2, 2, {2, 3}, {1, 3}};
-    static const double            want[] = {2, 5, 8, 3, 6, 9}; /* 2 + i + 3k */
-    struct bytes                   bytes = pt_with_tensor(&tensor, 12);
-    struct dump                   *dump = NULL;
-    unsigned char                 *block = NULL;
-    uint64_t                       count;
+    static const struct pkl_tensor tensor = {
+        "0", 12, 2, 2, {2, 3},
+            {1, 3}
+    };
+    static const double want[] = {2, 5, 8, 3, 6, 9}; /* 2 + i + 3k */
+    struct bytes bytes = pt_with_tensor(&tensor, 12);
+    struct dump *dump = NULL;
+    unsigned char *block = NULL;
+    uint64_t count;
 
     (void)state;
-    assert_int_equal(open_exact(bytes.at, bytes.size, "x.pt", NULL, &dump, &block, NULL), ND_OK);
+    assert_int_equal(open_exact(bytes.at, bytes.size, "x.pt", NULL, &dump, &block, NULL),
+                     ND_OK);
     double *got = slot_values(dump, find_slot(dump, "t", "output.0"), &count);
     assert_int_equal(count, 6);
     assert_memory_equal(got, want, sizeof want);
@@ -182,9 +192,9 @@ static void pt_reads_strides_from_the_offset_on(void **state)
 
 static struct dump *open_pickle(const struct bytes *pickle, unsigned char **ret_block)
 {
-    struct bytes    bytes = pt_archive(pickle, NULL, 0);
+    struct bytes bytes = pt_archive(pickle, NULL, 0);
     struct nd_error error = {0};
-    struct dump    *dump = NULL;
+    struct dump *dump = NULL;
 
     if (open_exact(bytes.at, bytes.size, "x.pt", NULL, &dump, ret_block, &error) != ND_OK)
         fail_msg("%s: %s", error.at, error.found);
@@ -194,8 +204,8 @@ static struct dump *open_pickle(const struct bytes *pickle, unsigned char **ret_
 
 static void pt_never_runs_what_a_pickle_calls(void **state)
 {
-    const char    *canary = "normdiff-test-canary";
-    struct bytes   pickle = {0};
+    const char *canary = "normdiff-test-canary";
+    struct bytes pickle = {0};
     unsigned char *block = NULL;
 
     (void)state;
@@ -221,13 +231,16 @@ static void pt_stops_at_lists_shared_over_and_over(void **state)
     (void)state;
     bytes_put(&pickle, "\x80\x02]q\x00", 5);
     for (unsigned char level = 1; level < 20; level++) {
-        const unsigned char twice[] = {']', 'q', level, '(', 'h', (unsigned char)(level - 1),
-                                       'h', (unsigned char)(level - 1), 'h',
-                                       (unsigned char)(level - 1), 'e'};
+        const unsigned char twice[] = {']',   'q',
+                                       level, '(',
+                                       'h',   (unsigned char)(level - 1),
+                                       'h',   (unsigned char)(level - 1),
+                                       'h',   (unsigned char)(level - 1),
+                                       'e'};
         bytes_put(&pickle, twice, sizeof twice);
     }
     bytes_text(&pickle, ".");
-    struct bytes          bytes = pt_archive(&pickle, NULL, 0);
+    struct bytes bytes = pt_archive(&pickle, NULL, 0);
     const struct nd_error error = open_error(&bytes, ND_ERR_LIMIT);
     assert_non_null(strstr(error.found, "shared"));
     bytes_free(&bytes);
@@ -237,14 +250,17 @@ static void pt_stops_at_lists_shared_over_and_over(void **state)
 static void pt_stops_at_one_tensor_named_without_end(void **state)
 {
     static const struct pkl_tensor tensor = {"0", 1, 0, 1, {1}, {1}};
-    const float                    zero = 0;
-    const struct pt_member         member = {"data/0", &zero, sizeof zero};
-    struct bytes                   pickle = {0};
+    const float zero = 0;
+    const struct pt_member member = {"data/0", &zero, sizeof zero};
+    struct bytes pickle = {0};
 
     (void)state;
     bytes_put(&pickle, "\x80\x02]", 3);
     pkl_tensor_put(&pickle, &tensor);
-    bytes_put(&pickle, "q\x00" "0(", 4);
+    bytes_put(&pickle,
+              "q\x00"
+              "0(",
+              4);
     for (int i = 0; i < 100000; i++)
         bytes_put(&pickle, "h\x00", 2);
     bytes_text(&pickle, "e.");
@@ -263,7 +279,7 @@ static void pt_stops_at_a_depth(void **state)
     for (int i = 0; i < 200; i++)
         bytes_text(&pickle, "\x85");
     bytes_text(&pickle, ".");
-    struct bytes          bytes = pt_archive(&pickle, NULL, 0);
+    struct bytes bytes = pt_archive(&pickle, NULL, 0);
     const struct nd_error error = open_error(&bytes, ND_ERR_LIMIT);
     assert_non_null(strstr(error.expected, "100 levels"));
     bytes_free(&bytes);
@@ -272,11 +288,15 @@ static void pt_stops_at_a_depth(void **state)
 
 static void pt_walks_a_cycle_once(void **state)
 {
-    struct bytes   pickle = {0};
+    struct bytes pickle = {0};
     unsigned char *block = NULL;
 
     (void)state;
-    bytes_put(&pickle, "\x80\x02]q\x00h\x00" "aK\x05" "a.", 12);
+    bytes_put(&pickle,
+              "\x80\x02]q\x00h\x00"
+              "aK\x05"
+              "a.",
+              12);
     struct dump *dump = open_pickle(&pickle, &block);
     assert_int_equal(dump->ignored_count, 1);
     assert_string_equal(dump->ignored[0], "1 (int)");
@@ -290,9 +310,9 @@ static void pt_walks_a_cycle_once(void **state)
 static void pt_refuses_an_unknown_byte_order(void **state)
 {
     const struct pt_member member = {"byteorder", "middle", 6};
-    const struct bytes     pickle = {(unsigned char *)"\x80\x02}.", 4, 4};
-    struct bytes           bytes = pt_archive(&pickle, &member, 1);
-    const struct nd_error  error = open_error(&bytes, ND_ERR_MALFORMED);
+    const struct bytes pickle = {(unsigned char *)"\x80\x02}.", 4, 4};
+    struct bytes bytes = pt_archive(&pickle, &member, 1);
+    const struct nd_error error = open_error(&bytes, ND_ERR_MALFORMED);
 
     (void)state;
     assert_non_null(strstr(error.expected, "little or big"));
@@ -302,9 +322,9 @@ static void pt_refuses_an_unknown_byte_order(void **state)
 static void pt_refuses_overlapping_members(void **state)
 {
     static const struct pkl_tensor tensor = {"0", 12, 0, 1, {12}, {1}};
-    struct zip_build               zip = {0};
-    struct bytes                   pickle = {0};
-    float                          storage[12] = {0};
+    struct zip_build zip = {0};
+    struct bytes pickle = {0};
+    float storage[12] = {0};
 
     (void)state;
     bytes_put(&pickle, "\x80\x02", 2);

@@ -42,11 +42,12 @@ static void ptlegacy_reads_what_pytorch_wrote(void **state)
 /* Readable tensors; 0 where the file cannot be opened. */
 static size_t readable(const struct bytes *bytes)
 {
-    struct dump   *dump = NULL;
+    struct dump *dump = NULL;
     unsigned char *block = NULL;
-    size_t         count = 0;
+    size_t count = 0;
 
-    if (open_exact(bytes->at, bytes->size, "x.pt", "ptlegacy", &dump, &block, NULL) == ND_OK) {
+    if (open_exact(bytes->at, bytes->size, "x.pt", "ptlegacy", &dump, &block, NULL) ==
+        ND_OK) {
         count = read_everything(dump);
         nd_dump_close(dump);
     }
@@ -60,11 +61,11 @@ static void ptlegacy_cut_anywhere_loses_tensors(void **state)
     for (size_t i = 0; i < FIXTURE_COUNT; i++) {
         struct bytes bytes = fixture_bytes(i);
         const size_t all = readable(&bytes);
-        size_t       before = 0;
+        size_t before = 0;
         assert_true(all > 0);
         for (size_t size = 0; size < bytes.size; size++) {
             const struct bytes cut = {bytes.at, size, size};
-            const size_t       left = readable(&cut);
+            const size_t left = readable(&cut);
             /* The last storage may be an empty one: nothing but its count of 8 bytes. */
             assert_true(left >= before && (left < all || bytes.size - size <= 8));
             before = left;
@@ -91,7 +92,10 @@ static void ptlegacy_survives_any_changed_byte(void **state)
 
 static void put_header(struct bytes *bytes)
 {
-    bytes_put(bytes, "\x80\x02\x8a\x0al\xfc\x9c" "F\xf9 j\xa8P\x19.", 15);
+    bytes_put(bytes,
+              "\x80\x02\x8a\x0al\xfc\x9c"
+              "F\xf9 j\xa8P\x19.",
+              15);
     bytes_put(bytes, "\x80\x02M\xe9\x03.", 6);
     bytes_put(bytes, "\x80\x02}.", 4);
 }
@@ -131,7 +135,7 @@ static struct bytes two_tensors(const char *keys, unsigned first, unsigned secon
 static struct dump *open_legacy(const struct bytes *bytes, unsigned char **ret_block)
 {
     struct nd_error error = {0};
-    struct dump    *dump = NULL;
+    struct dump *dump = NULL;
 
     if (open_exact(bytes->at, bytes->size, "x.pt", NULL, &dump, ret_block, &error) != ND_OK)
         fail_msg("%s: %s", error.at, error.found);
@@ -140,10 +144,10 @@ static struct dump *open_legacy(const struct bytes *bytes, unsigned char **ret_b
 
 static void ptlegacy_finds_storages_in_the_order_of_the_key_list(void **state)
 {
-    struct bytes   bytes = two_tensors("ab", 2, 2);
+    struct bytes bytes = two_tensors("ab", 2, 2);
     unsigned char *block = NULL;
-    struct dump   *dump = open_legacy(&bytes, &block);
-    uint64_t       count;
+    struct dump *dump = open_legacy(&bytes, &block);
+    uint64_t count;
 
     (void)state;
     double *a = slot_values(dump, find_slot(dump, "a", "output.0"), &count);
@@ -159,14 +163,14 @@ static void ptlegacy_finds_storages_in_the_order_of_the_key_list(void **state)
 
 static const struct {
     const char *keys;
-    unsigned    first, second;
+    unsigned first, second;
     const char *a, *b; /* why it is broken; NULL: it is not */
 } odd[] = {
-    {"ab", 2, 2, NULL, NULL},
-    {"ab", 2, 1, NULL, "4 bytes where 8"},
-    {"ab", 3, 2, "12 bytes where 8", NULL},
-    {"ab", 2, 0, NULL, "0 bytes where 8"},
-    {"a", 2, 2, NULL, "not in the file"},
+    {"ab",  2, 2, NULL,                   NULL                  },
+    {"ab",  2, 1, NULL,                   "4 bytes where 8"     },
+    {"ab",  3, 2, "12 bytes where 8",     NULL                  },
+    {"ab",  2, 0, NULL,                   "0 bytes where 8"     },
+    {"a",   2, 2, NULL,                   "not in the file"     },
     {"zab", 2, 2, "unknown element size", "unknown element size"},
 };
 
@@ -183,9 +187,9 @@ static void ptlegacy_breaks_tensors_whose_storage_does_not_fit(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        struct bytes   bytes = two_tensors(odd[i].keys, odd[i].first, odd[i].second);
+        struct bytes bytes = two_tensors(odd[i].keys, odd[i].first, odd[i].second);
         unsigned char *block = NULL;
-        struct dump   *dump = open_legacy(&bytes, &block);
+        struct dump *dump = open_legacy(&bytes, &block);
         expect_why(dump, "a", odd[i].a);
         expect_why(dump, "b", odd[i].b);
         nd_dump_close(dump);
@@ -197,10 +201,10 @@ static void ptlegacy_breaks_tensors_whose_storage_does_not_fit(void **state)
 /* A storage that is a part of another, as PyTorch 0.x wrote them. */
 static void ptlegacy_reads_views_of_storages(void **state)
 {
-    struct bytes   bytes = {0};
+    struct bytes bytes = {0};
     unsigned char *block = NULL;
-    uint64_t       count;
-    const int64_t  two[] = {2}, one[] = {1};
+    uint64_t count;
+    const int64_t two[] = {2}, one[] = {1};
 
     (void)state;
     put_header(&bytes);
@@ -226,7 +230,7 @@ static void ptlegacy_reads_views_of_storages(void **state)
     bytes_text(&bytes, "e.");
     put_storage(&bytes, 0, 8);
     struct dump *dump = open_legacy(&bytes, &block);
-    double      *got = slot_values(dump, &dump->layers[0].slots[0], &count);
+    double *got = slot_values(dump, &dump->layers[0].slots[0], &count);
     assert_int_equal(count, 2);
     assert_true(got[0] == 4 && got[1] == 5); /* 3 of the view, 1 of the tensor */
     assert_string_equal(dump->device, "cuda:0");
@@ -242,8 +246,8 @@ static void expect_refused(const struct bytes *bytes, const char *format,
                            enum nd_status status, const char *words)
 {
     struct nd_error error = {0};
-    struct dump    *dump = NULL;
-    unsigned char  *block = NULL;
+    struct dump *dump = NULL;
+    unsigned char *block = NULL;
 
     assert_int_equal(
         open_exact(bytes->at, bytes->size, "x.pt", format, &dump, &block, &error), status);
@@ -284,11 +288,14 @@ static void ptlegacy_refuses_a_lone_tensor_that_is_short(void **state)
 static void ptlegacy_refuses_other_pickles_and_versions(void **state)
 {
     const struct bytes number = {(unsigned char *)"\x80\x02K\x01.", 5, 5};
-    struct bytes       version = {0}, keys = {0}, twice = two_tensors("aa", 2, 2);
+    struct bytes version = {0}, keys = {0}, twice = two_tensors("aa", 2, 2);
 
     (void)state;
     expect_refused(&number, "ptlegacy", ND_ERR_MALFORMED, "0x1950a86a20f9469cfc6c");
-    bytes_put(&version, "\x80\x02\x8a\x0al\xfc\x9c" "F\xf9 j\xa8P\x19.", 15);
+    bytes_put(&version,
+              "\x80\x02\x8a\x0al\xfc\x9c"
+              "F\xf9 j\xa8P\x19.",
+              15);
     bytes_put(&version, "\x80\x02M\xea\x03.", 6);
     expect_refused(&version, NULL, ND_ERR_UNSUPPORTED, "1001");
     put_header(&keys);

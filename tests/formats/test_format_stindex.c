@@ -18,12 +18,12 @@
 #include "formats/st_build.h"
 
 #define INDEX "model.safetensors.index.json"
-#define ONE "model-00001-of-00002.safetensors"
-#define TWO "model-00002-of-00002.safetensors"
+#define ONE   "model-00001-of-00002.safetensors"
+#define TWO   "model-00002-of-00002.safetensors"
 
 static struct dump *opened_sound(const char *path)
 {
-    struct dump    *dump = NULL;
+    struct dump *dump = NULL;
     struct nd_error error = {0};
 
     if (nd_dump_open(path, NULL, NULL, &dump, &error) != ND_OK)
@@ -116,7 +116,7 @@ static void a_shard_that_is_missing_or_broken_breaks_its_tensors_only(void **sta
         if (cut)
             folder_write(ONE, "\x10\0\0\0\0\0\0\0{\"a", 11);
         struct dump *dump = opened_sound(folder_path(INDEX));
-        const char  *broken = find_slot(dump, "fc", "param.weight")->broken;
+        const char *broken = find_slot(dump, "fc", "param.weight")->broken;
         assert_non_null(strstr(broken, ONE));
         assert_non_null(strstr(broken, cut ? "16 bytes in a file of 11" : "No such file"));
         assert_null(find_slot(dump, "head", "param.weight")->broken);
@@ -131,7 +131,8 @@ static void a_tensor_that_its_shard_does_not_hold_is_broken(void **state)
     (void)state;
     folder_new();
     copy(TWO, TWO);
-    folder_text(INDEX, "{\"weight_map\":{\"head.weight\":\"" TWO "\",\"absent\":\"" TWO "\"}}");
+    folder_text(INDEX,
+                "{\"weight_map\":{\"head.weight\":\"" TWO "\",\"absent\":\"" TWO "\"}}");
     struct dump *dump = opened_sound(folder_path(INDEX));
     assert_string_equal(find_slot(dump, "absent", "output.0")->broken,
                         TWO " holds no such tensor");
@@ -142,11 +143,12 @@ static void a_tensor_that_its_shard_does_not_hold_is_broken(void **state)
 
 static void assert_index_refused(const char *text, enum nd_status status, const char *found)
 {
-    struct dump    *dump = NULL;
+    struct dump *dump = NULL;
     struct nd_error error = {0};
 
     folder_text("i.json", text);
-    const enum nd_status got = nd_dump_open(folder_path("i.json"), "stindex", NULL, &dump, &error);
+    const enum nd_status got =
+        nd_dump_open(folder_path("i.json"), "stindex", NULL, &dump, &error);
     if (got != status || strstr(error.found, found) == NULL)
         fail_msg("%s: status %d, found %s", text, got, error.found);
     assert_true(error.file[0] != '\0' && error.expected[0] != '\0');
@@ -154,9 +156,10 @@ static void assert_index_refused(const char *text, enum nd_status status, const 
 
 static void names_that_are_no_plain_names_are_refused(void **state)
 {
-    static const char *const names[] = {"../up/plain.safetensors", "/etc/passwd", "..", ".", "",
-                                        "a/b.safetensors", "a\\\\b"};
-    char                     text[200];
+    static const char *const names[] = {
+        "../up/plain.safetensors", "/etc/passwd", "..", ".", "",
+        "a/b.safetensors",         "a\\\\b"};
+    char text[200];
 
     (void)state;
     folder_new();
@@ -174,8 +177,8 @@ static void a_symbolic_link_is_not_followed(void **state)
     folder_new();
     copy(TWO, "real.bin");
     assert_int_equal(symlink("real.bin", folder_path("link.safetensors")), 0);
-    assert_index_refused("{\"weight_map\":{\"head.weight\":\"link.safetensors\"}}", ND_ERR_IO,
-                         "link");
+    assert_index_refused("{\"weight_map\":{\"head.weight\":\"link.safetensors\"}}",
+                         ND_ERR_IO, "link");
     folder_free();
 }
 
@@ -184,13 +187,13 @@ static void indexes_that_break_a_rule_are_refused(void **state)
     static const struct {
         const char *text, *found;
     } rows[] = {
-        {"{}", "nothing"},
-        {"{\"weight_map\":[]}", "another value"},
-        {"{\"weight_map\":{\"a\":1}}", "tensor \"a\""},
+        {"{}",                                         "nothing"                    },
+        {"{\"weight_map\":[]}",                        "another value"              },
+        {"{\"weight_map\":{\"a\":1}}",                 "tensor \"a\""               },
         {"{\"weight_map\":{\"a\":\"x\",\"a\":\"y\"}}", "the key \"a\" a second time"},
-        {"{\"weight_map\":{\"a\":\"x\"", "the end of the JSON text"},
-        {"{\"weight_map\":{\"a\":NaN}}", "a bare NaN"},
-        {"", "the end of the JSON text"},
+        {"{\"weight_map\":{\"a\":\"x\"",               "the end of the JSON text"   },
+        {"{\"weight_map\":{\"a\":NaN}}",               "a bare NaN"                 },
+        {"",                                           "the end of the JSON text"   },
     };
 
     (void)state;
@@ -209,11 +212,12 @@ static void an_index_cut_at_any_byte_is_refused(void **state)
     copy(ONE, ONE);
     copy(TWO, TWO);
     for (size_t size = 0; size + 2 < whole.size; size++) { /* "}\n" at the end */
-        struct dump    *dump;
+        struct dump *dump;
         struct nd_error error;
         folder_write("cut.json", whole.at, size);
-        assert_int_equal(nd_dump_open(folder_path("cut.json"), "stindex", NULL, &dump, &error),
-                         ND_ERR_MALFORMED);
+        assert_int_equal(
+            nd_dump_open(folder_path("cut.json"), "stindex", NULL, &dump, &error),
+            ND_ERR_MALFORMED);
     }
     bytes_free(&whole);
     folder_free();
@@ -221,7 +225,7 @@ static void an_index_cut_at_any_byte_is_refused(void **state)
 
 static void standard_input_has_no_folder_of_shards(void **state)
 {
-    struct bytes     bytes = bytes_of_file(DATA "/st", INDEX);
+    struct bytes bytes = bytes_of_file(DATA "/st", INDEX);
     struct st_opened opened = st_open(bytes, NULL);
 
     (void)state;

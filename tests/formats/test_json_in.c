@@ -33,17 +33,18 @@ static enum nd_status parse(const char *text, size_t size, bool allow_nan, cJSON
 static cJSON *parsed(const char *text, bool allow_nan)
 {
     struct nd_error error;
-    cJSON          *root = NULL;
+    cJSON *root = NULL;
 
     if (parse(text, strlen(text), allow_nan, &root, &error) != ND_OK)
-        fail_msg("%s: %s: found %s, expected %s", text, error.at, error.found, error.expected);
+        fail_msg("%s: %s: found %s, expected %s", text, error.at, error.found,
+                 error.expected);
     return root;
 }
 
 static void assert_parse_fails(const char *text, enum nd_status status, const char *at)
 {
     struct nd_error error;
-    cJSON          *root = NULL;
+    cJSON *root = NULL;
 
     if (parse(text, strlen(text), false, &root, &error) != status || root != NULL)
         fail_msg("%s is not refused as it should be", text);
@@ -57,15 +58,33 @@ static void texts_that_are_no_json_are_refused_where_they_go_wrong(void **state)
     static const struct {
         const char *text, *at;
     } rows[] = {
-        {"", "byte 0"},          {"  ", "byte 2"},         {"nul", "byte 0"},
-        {"01", "byte 0"},        {"-", "byte 0"},          {"1.", "byte 0"},
-        {".5", "byte 0"},        {"+1", "byte 0"},         {"1e", "byte 0"},
-        {"0x10", "byte 1"},      {"[1,]", "byte 3"},       {"[1 2]", "byte 3"},
-        {"[1", "byte 2"},        {"{\"a\"}", "byte 4"},    {"{\"a\":1,}", "byte 7"},
-        {"{a:1}", "byte 1"},     {"{\"a\":1]", "byte 6"},  {"[1}", "byte 2"},
-        {"\"a", "byte 0"},       {"\"\\x\"", "byte 1"},    {"\"\\u12g4\"", "byte 1"},
-        {"\"\t\"", "byte 1"},    {"1 2", "byte 2"},        {"[] x", "byte 3"},
-        {"'a'", "byte 0"},       {"[1,//\n2]", "byte 3"},  {"{\"a\":}", "byte 5"},
+        {"",            "byte 0"},
+        {"  ",          "byte 2"},
+        {"nul",         "byte 0"},
+        {"01",          "byte 0"},
+        {"-",           "byte 0"},
+        {"1.",          "byte 0"},
+        {".5",          "byte 0"},
+        {"+1",          "byte 0"},
+        {"1e",          "byte 0"},
+        {"0x10",        "byte 1"},
+        {"[1,]",        "byte 3"},
+        {"[1 2]",       "byte 3"},
+        {"[1",          "byte 2"},
+        {"{\"a\"}",     "byte 4"},
+        {"{\"a\":1,}",  "byte 7"},
+        {"{a:1}",       "byte 1"},
+        {"{\"a\":1]",   "byte 6"},
+        {"[1}",         "byte 2"},
+        {"\"a",         "byte 0"},
+        {"\"\\x\"",     "byte 1"},
+        {"\"\\u12g4\"", "byte 1"},
+        {"\"\t\"",      "byte 1"},
+        {"1 2",         "byte 2"},
+        {"[] x",        "byte 3"},
+        {"'a'",         "byte 0"},
+        {"[1,//\n2]",   "byte 3"},
+        {"{\"a\":}",    "byte 5"},
     };
 
     (void)state;
@@ -76,17 +95,17 @@ static void texts_that_are_no_json_are_refused_where_they_go_wrong(void **state)
 static void text_that_a_c_string_cannot_hold_or_that_is_no_utf8_is_refused(void **state)
 {
     static const char *const rows[] = {
-        "\"\\u0000\"",       /* NUL */
-        "\"\\ud800\"",       /* lone high surrogate */
-        "\"\\udc00\"",       /* lone low surrogate */
+        "\"\\u0000\"", /* NUL */
+        "\"\\ud800\"", /* lone high surrogate */
+        "\"\\udc00\"", /* lone low surrogate */
         "\"\\ud800\\u0041\"",
-        "\"\xff\"",          /* no lead byte */
-        "\"\xc0\x80\"",      /* overlong NUL */
-        "\"\xe0\x80\xaf\"",  /* overlong slash */
-        "\"\xed\xa0\x80\"",  /* surrogate */
+        "\"\xff\"",             /* no lead byte */
+        "\"\xc0\x80\"",         /* overlong NUL */
+        "\"\xe0\x80\xaf\"",     /* overlong slash */
+        "\"\xed\xa0\x80\"",     /* surrogate */
         "\"\xf4\x90\x80\x80\"", /* beyond U+10FFFF */
-        "\"\xc3\"",          /* cut */
-        "\"\xe2\x82\"",      /* cut */
+        "\"\xc3\"",             /* cut */
+        "\"\xe2\x82\"",         /* cut */
     };
 
     (void)state;
@@ -96,8 +115,8 @@ static void text_that_a_c_string_cannot_hold_or_that_is_no_utf8_is_refused(void 
 
 static void escapes_are_decoded(void **state)
 {
-    cJSON *root = parsed("[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\", \"\\u00e9\\u20ac\\ud83d\\ude00\"]",
-                         false);
+    cJSON *root =
+        parsed("[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\", \"\\u00e9\\u20ac\\ud83d\\ude00\"]", false);
 
     (void)state;
     assert_string_equal(cJSON_GetArrayItem(root, 0)->valuestring, "\"\\/\b\f\n\r\t");
@@ -108,10 +127,11 @@ static void escapes_are_decoded(void **state)
 
 static void scanned_text_decodes_and_compares_by_its_meaning(void **state)
 {
-    static const char raw[] = "\"a\\u0062\\ud83d\\ude00\\n\" \"ab\xf0\x9f\x98\x80\\u000a\" \"ab\"";
-    struct cursor     in = {.bytes = (const unsigned char *)raw, .size = sizeof raw - 1};
-    struct json_text  a, b, c;
-    char              decoded[64];
+    static const char raw[] =
+        "\"a\\u0062\\ud83d\\ude00\\n\" \"ab\xf0\x9f\x98\x80\\u000a\" \"ab\"";
+    struct cursor in = {.bytes = (const unsigned char *)raw, .size = sizeof raw - 1};
+    struct json_text a, b, c;
+    char decoded[64];
 
     (void)state;
     assert_int_equal(nd_json_scan_text(&in, &a, NULL), ND_OK);
@@ -138,10 +158,10 @@ static void keys_that_repeat_are_refused_where_the_second_stands(void **state)
 
 static void objects_of_very_many_keys_take_no_quadratic_time(void **state)
 {
-    struct bytes    text = {0};
-    char            key[32];
+    struct bytes text = {0};
+    char key[32];
     struct nd_error error;
-    cJSON          *root;
+    cJSON *root;
 
     (void)state;
     /* 200,000 keys: compared pairwise they would take minutes. */
@@ -154,7 +174,8 @@ static void objects_of_very_many_keys_take_no_quadratic_time(void **state)
     assert_int_equal(nd_json_parse(text.at, text.size, false, &root, &error), ND_OK);
     cJSON_Delete(root);
     memcpy(text.at + 1, "\"k9\"", 4); /* in the place of "k0" */
-    assert_int_equal(nd_json_parse(text.at, text.size, false, &root, &error), ND_ERR_MALFORMED);
+    assert_int_equal(nd_json_parse(text.at, text.size, false, &root, &error),
+                     ND_ERR_MALFORMED);
     bytes_free(&text);
 }
 
@@ -175,10 +196,10 @@ static void nesting_ends_at_64_levels(void **state)
 
 static void a_million_brackets_are_refused_without_a_million_frames(void **state)
 {
-    const size_t    size = 1000000;
-    char           *text = malloc(size);
+    const size_t size = 1000000;
+    char *text = malloc(size);
     struct nd_error error;
-    cJSON          *root;
+    cJSON *root;
 
     (void)state;
     assert_non_null(text);
@@ -197,12 +218,16 @@ static void bare_nan_and_infinity_are_accepted_on_request_only(void **state)
     assert_parse_fails("{\"a\":-Infinity}", ND_ERR_MALFORMED, "byte 5");
     assert_parse_fails("[nan]", ND_ERR_MALFORMED, "byte 1");
 
-    cJSON *root = parsed("{\"a\":NaN,\"b\":[Infinity,-Infinity],\"NaN\":\"Infinity \\\" NaN\","
-                         "\"c\":-1}", true);
+    cJSON *root =
+        parsed("{\"a\":NaN,\"b\":[Infinity,-Infinity],\"NaN\":\"Infinity \\\" NaN\","
+               "\"c\":-1}",
+               true);
     assert_true(nd_json_number(root, "a", &number) && isnan(number));
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "b");
-    assert_true(nd_json_number_of(cJSON_GetArrayItem(list, 0), &number) && number == HUGE_VAL);
-    assert_true(nd_json_number_of(cJSON_GetArrayItem(list, 1), &number) && number == -HUGE_VAL);
+    assert_true(nd_json_number_of(cJSON_GetArrayItem(list, 0), &number) &&
+                number == HUGE_VAL);
+    assert_true(nd_json_number_of(cJSON_GetArrayItem(list, 1), &number) &&
+                number == -HUGE_VAL);
     assert_string_equal(cJSON_GetObjectItemCaseSensitive(root, "NaN")->valuestring,
                         "Infinity \" NaN");
     assert_true(nd_json_number(root, "c", &number) && number == -1);
@@ -213,27 +238,27 @@ static void sizes_are_whole_and_exact_or_refused(void **state)
 {
     static const struct {
         const char *text;
-        bool        good;
-        uint64_t    value;
+        bool good;
+        uint64_t value;
     } rows[] = {
-        {"[0]", true, 0},
-        {"[1e3]", true, 1000},
-        {"[4096]", true, 4096},
-        {"[9007199254740991]", true, 9007199254740991u}, /* 2^53 - 1 */
-        {"[9007199254740992]", false, 0},                /* 2^53 + 1 reads like it */
-        {"[9007199254740993]", false, 0},
-        {"[18446744073709551616]", false, 0},
-        {"[-1]", false, 0},
-        {"[1.5]", false, 0},
-        {"[1e400]", false, 0},
-        {"[\"7\"]", false, 0},
-        {"[true]", false, 0},
-        {"[null]", false, 0},
+        {"[0]",                    true,  0                },
+        {"[1e3]",                  true,  1000             },
+        {"[4096]",                 true,  4096             },
+        {"[9007199254740991]",     true,  9007199254740991u}, /* 2^53 - 1 */
+        {"[9007199254740992]",     false, 0                }, /* 2^53 + 1 reads like it */
+        {"[9007199254740993]",     false, 0                },
+        {"[18446744073709551616]", false, 0                },
+        {"[-1]",                   false, 0                },
+        {"[1.5]",                  false, 0                },
+        {"[1e400]",                false, 0                },
+        {"[\"7\"]",                false, 0                },
+        {"[true]",                 false, 0                },
+        {"[null]",                 false, 0                },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        cJSON   *root = parsed(rows[i].text, false);
+        cJSON *root = parsed(rows[i].text, false);
         uint64_t value = 77;
         assert_int_equal(nd_json_size(cJSON_GetArrayItem(root, 0), &value), rows[i].good);
         assert_true(value == (rows[i].good ? rows[i].value : 77));
@@ -245,25 +270,25 @@ static void scanned_sizes_are_exact_to_64_bits(void **state)
 {
     static const struct {
         const char *text;
-        bool        good;
-        uint64_t    value;
+        bool good;
+        uint64_t value;
     } rows[] = {
-        {"18446744073709551615", true, UINT64_MAX},
-        {"9007199254740993,", true, 9007199254740993u},
-        {" 0]", true, 0},
-        {"18446744073709551616", false, 0},
-        {"00", false, 0},
-        {"1.0", false, 0},
-        {"1e3", false, 0},
-        {"-1", false, 0},
-        {"", false, 0},
+        {"18446744073709551615", true,  UINT64_MAX       },
+        {"9007199254740993,",    true,  9007199254740993u},
+        {" 0]",                  true,  0                },
+        {"18446744073709551616", false, 0                },
+        {"00",                   false, 0                },
+        {"1.0",                  false, 0                },
+        {"1e3",                  false, 0                },
+        {"-1",                   false, 0                },
+        {"",                     false, 0                },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct cursor in = {.bytes = (const unsigned char *)rows[i].text,
                             .size = strlen(rows[i].text)};
-        uint64_t      value = 77;
+        uint64_t value = 77;
         assert_int_equal(nd_json_scan_size(&in, &value, NULL) == ND_OK, rows[i].good);
         assert_true(value == (rows[i].good ? rows[i].value : 77));
     }
@@ -271,10 +296,11 @@ static void scanned_sizes_are_exact_to_64_bits(void **state)
 
 static void members_are_typed(void **state)
 {
-    cJSON      *root = parsed("{\"t\":\"x\",\"n\":1.5,\"i\":\"-inf\",\"b\":true,\"z\":null}", false);
+    cJSON *root =
+        parsed("{\"t\":\"x\",\"n\":1.5,\"i\":\"-inf\",\"b\":true,\"z\":null}", false);
     const char *text = "kept";
-    double      number = 7;
-    bool        value = false;
+    double number = 7;
+    bool value = false;
 
     (void)state;
     assert_true(nd_json_text(root, "t", &text));
@@ -293,15 +319,16 @@ static void members_are_typed(void **state)
 
 static void a_text_cut_at_any_byte_is_refused(void **state)
 {
-    static const char text[] = "\xef\xbb\xbf {\"a\\u00e9\": [1.5e-3, true, null, \"\xe2\x82\xac\"], "
-                               "\"b\": {\"c\": false}} ";
-    const size_t      whole = sizeof text - 2; /* the last blank is not needed */
+    static const char text[] =
+        "\xef\xbb\xbf {\"a\\u00e9\": [1.5e-3, true, null, \"\xe2\x82\xac\"], "
+        "\"b\": {\"c\": false}} ";
+    const size_t whole = sizeof text - 2; /* the last blank is not needed */
 
     (void)state;
     cJSON_Delete(parsed(text, false));
     for (size_t size = 0; size < whole; size++) {
         struct nd_error error;
-        cJSON          *root;
+        cJSON *root;
         assert_int_equal(parse(text, size, false, &root, &error), ND_ERR_MALFORMED);
     }
 }

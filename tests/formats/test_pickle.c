@@ -16,23 +16,23 @@
 #define BYTES(text) (text), sizeof(text) - 1
 
 struct outcome {
-    enum nd_status  status;
+    enum nd_status status;
     struct nd_error error;
-    char            text[512]; /* the tree */
-    uint64_t        at;        /* where reading stopped */
-    uint32_t        persistent;
+    char text[512]; /* the tree */
+    uint64_t at;    /* where reading stopped */
+    uint32_t persistent;
 };
 
 /* From a heap block of exactly that size, so that a sanitizer sees a byte too far. */
 static struct outcome read_pickle(const void *bytes, size_t size)
 {
-    struct outcome      outcome = {0};
-    struct arena       *arena = nd_arena_new();
-    unsigned char      *block = malloc(size == 0 ? 1 : size);
-    struct cursor       in = {block, size, 0};
-    struct pickle_list  persistent = {0};
-    struct pickle       root;
-    struct text         out = {0};
+    struct outcome outcome = {0};
+    struct arena *arena = nd_arena_new();
+    unsigned char *block = malloc(size == 0 ? 1 : size);
+    struct cursor in = {block, size, 0};
+    struct pickle_list persistent = {0};
+    struct pickle root;
+    struct text out = {0};
 
     assert_non_null(arena);
     assert_non_null(block);
@@ -56,10 +56,11 @@ static struct outcome read_pickle(const void *bytes, size_t size)
 struct sound {
     const char *name;
     const char *bytes;
-    size_t      size;
+    size_t size;
     const char *text;
 };
 
+/* clang-format off */
 /* Written by CPython 3.11's pickle.dumps. */
 static const struct sound from_python[] = {
     {"protocol 2",
@@ -126,7 +127,9 @@ static const struct sound from_python[] = {
      BYTES("\x80\x02(K\x01K\x02K\x03K\x04tq\x00."),
      "(1, 2, 3, 4)"},
 };
+/* clang-format on */
 
+/* clang-format off */
 /* Written by hand after pickletools' descriptions. */
 static const struct sound by_hand[] = {
     {"no PROTO", BYTES("K\x07."), "7"},
@@ -165,6 +168,7 @@ static const struct sound by_hand[] = {
     {"BINPERSID", BYTES("K\x01K\x02\x86Q."), "<(1, 2)>"},
     {"FRAME", BYTES("\x80\x04\x95\x03\x00\x00\x00\x00\x00\x00\x00K\x01."), "1"},
 };
+/* clang-format on */
 
 static void expect_sound(const struct sound *rows, size_t count)
 {
@@ -210,6 +214,7 @@ static void pickle_collects_persistent_ids(void **state)
 
 /* --- unsound pickles --------------------------------------------------------------- */
 
+/* clang-format off */
 static const struct {
     const char    *name;
     const char    *bytes;
@@ -258,6 +263,7 @@ static const struct {
     {"PERSID of protocol 0", BYTES("Px\n."), ND_ERR_UNSUPPORTED, "byte 0", "PERSID"},
     {"a buffer elsewhere", BYTES("\x97."), ND_ERR_UNSUPPORTED, "byte 0", "NEXT_BUFFER"},
 };
+/* clang-format on */
 
 static void pickle_says_what_is_wrong_and_where(void **state)
 {
@@ -278,7 +284,8 @@ static void pickle_cut_anywhere_is_an_error(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof from_python / sizeof *from_python; i++)
         for (size_t size = 0; size < from_python[i].size; size++)
-            assert_int_equal(read_pickle(from_python[i].bytes, size).status, ND_ERR_MALFORMED);
+            assert_int_equal(read_pickle(from_python[i].bytes, size).status,
+                             ND_ERR_MALFORMED);
 }
 
 static void pickle_survives_any_changed_byte(void **state)
@@ -315,7 +322,7 @@ static void pickle_memory_stays_in_proportion(void **state)
 {
     enum { GLOBALS = 200000, NAME = 60000 };
     struct bytes bytes = {0};
-    char        *name = malloc(NAME);
+    char *name = malloc(NAME);
 
     (void)state;
     assert_non_null(name);

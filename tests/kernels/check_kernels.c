@@ -27,13 +27,13 @@ enum { SKIPPED = 77, RANDOM_ROUNDS = 2 };
 
 struct guarded {
     unsigned char *bytes; /* `size` bytes between two closed pages */
-    size_t         size;
+    size_t size;
 };
 
 static struct guarded guarded_new(size_t size)
 {
-    const size_t   page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t   whole = (size + page - 1) / page * page;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t whole = (size + page - 1) / page * page;
     unsigned char *map = mmap(NULL, whole + 2 * page, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -58,9 +58,30 @@ enum flavour { TAME, ODD, WILD, FLAVOURS };
 static const char *const flavour_names[] = {"tame", "odd", "wild"};
 
 static const double odd_values[] = {
-    0.0, -0.0, 1e4, -1e4, -65504.0, -1e9, -9984.0, -65536.0, -0x1.fep127, -0x1.fffffep127,
-    0x1.fffffep127, 0x1p-149, -0x1p-140, 0x1p-24, 448.0, 57344.0, -0x1.fffffffffffffp1023,
-    0x1.8p1023, -0x1.8p1023, 0x1p-1074, 0x1p-600, 0x1p53, 0x1.0000000000001p53, -0x1p63,
+    0.0,
+    -0.0,
+    1e4,
+    -1e4,
+    -65504.0,
+    -1e9,
+    -9984.0,
+    -65536.0,
+    -0x1.fep127,
+    -0x1.fffffep127,
+    0x1.fffffep127,
+    0x1p-149,
+    -0x1p-140,
+    0x1p-24,
+    448.0,
+    57344.0,
+    -0x1.fffffffffffffp1023,
+    0x1.8p1023,
+    -0x1.8p1023,
+    0x1p-1074,
+    0x1p-600,
+    0x1p53,
+    0x1.0000000000001p53,
+    -0x1p63,
 };
 
 static double random_value(enum flavour flavour)
@@ -82,7 +103,7 @@ static uint32_t small_bits(double value, int bits, int mantissa, int bias)
 {
     const uint32_t sign = signbit(value) ? 1U << (bits - 1) : 0;
     const uint32_t top = (1U << (bits - 1 - mantissa)) - 1;
-    int            exponent;
+    int exponent;
 
     if (isnan(value))
         return sign | ((1U << (bits - 1)) - 1);
@@ -100,21 +121,34 @@ static uint32_t small_bits(double value, int bits, int mantissa, int bias)
 static void put(enum nd_dtype dtype, double value, uint32_t noise, unsigned char *at)
 {
     const struct dtype_info *info = nd_dtype_info(dtype);
-    const enum nd_dtype      part = dtype == ND_DTYPE_c64    ? ND_DTYPE_f32
-                                    : dtype == ND_DTYPE_c128 ? ND_DTYPE_f64
-                                                             : dtype;
-    const double             held = nd_dtype_round(part, value);
-    const float              single = part == ND_DTYPE_f32 ? (float)held : 0.0F;
-    uint64_t                 bits = (uint64_t)noise << 32 | (uint64_t)noise * 2654435761U;
+    const enum nd_dtype part = dtype == ND_DTYPE_c64    ? ND_DTYPE_f32
+                               : dtype == ND_DTYPE_c128 ? ND_DTYPE_f64
+                                                        : dtype;
+    const double held = nd_dtype_round(part, value);
+    const float single = part == ND_DTYPE_f32 ? (float)held : 0.0F;
+    uint64_t bits = (uint64_t)noise << 32 | (uint64_t)noise * 2654435761U;
 
     switch (part) {
-    case ND_DTYPE_f64: memcpy(at, &held, sizeof held); return;
-    case ND_DTYPE_f32: memcpy(at, &single, sizeof single); return;
-    case ND_DTYPE_f16: bits = small_bits(held, 16, 10, 15); break;
-    case ND_DTYPE_bf16: bits = small_bits(held, 16, 7, 127); break;
-    case ND_DTYPE_f8e4m3fn: bits = small_bits(isinf(held) ? -448.0 : held, 8, 3, 7); break;
-    case ND_DTYPE_f8e5m2: bits = small_bits(held, 8, 2, 15); break;
-    default: break;
+    case ND_DTYPE_f64:
+        memcpy(at, &held, sizeof held);
+        return;
+    case ND_DTYPE_f32:
+        memcpy(at, &single, sizeof single);
+        return;
+    case ND_DTYPE_f16:
+        bits = small_bits(held, 16, 10, 15);
+        break;
+    case ND_DTYPE_bf16:
+        bits = small_bits(held, 16, 7, 127);
+        break;
+    case ND_DTYPE_f8e4m3fn:
+        bits = small_bits(isinf(held) ? -448.0 : held, 8, 3, 7);
+        break;
+    case ND_DTYPE_f8e5m2:
+        bits = small_bits(held, 8, 2, 15);
+        break;
+    default:
+        break;
     }
     memcpy(at, &bits, info->size);
 }
@@ -124,7 +158,7 @@ static void fill(enum nd_dtype dtype, enum flavour flavour, size_t n, unsigned c
                  const unsigned char *same_as)
 {
     const unsigned size = nd_dtype_info(dtype)->size;
-    const size_t   part = nd_dtype_info(dtype)->kind == ND_KIND_COMPLEX ? size / 2 : size;
+    const size_t part = nd_dtype_info(dtype)->kind == ND_KIND_COMPLEX ? size / 2 : size;
 
     for (size_t at = 0; at < n * size; at += part)
         put(dtype, random_value(flavour), random_next(), bytes + at);
@@ -140,7 +174,8 @@ static void fill(enum nd_dtype dtype, enum flavour flavour, size_t n, unsigned c
 
 static const struct kernel_set exact_set = {.isa = ISA_COUNT, .step = nd_lanes_step_exact};
 
-static struct nd_moments measure(const struct kernel_set *set, const struct tensor_view *view,
+static struct nd_moments measure(const struct kernel_set *set,
+                                 const struct tensor_view *view,
                                  const struct moments_policy *policy)
 {
     const struct moments_pivot pivot =
@@ -152,7 +187,8 @@ static struct nd_moments measure(const struct kernel_set *set, const struct tens
     for (uint64_t at = 0; at < view[0].count; at += MOMENTS_CHUNK) {
         const uint64_t left = view[0].count - at;
         nd_moments_measure(set, &view[0], &view[1], view[0].dtype, view[1].dtype, at,
-                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, &pivot, policy, &chunk);
+                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, &pivot, policy,
+                           &chunk);
         nd_moments_fold(&whole, &chunk);
     }
     return whole;
@@ -164,9 +200,9 @@ static void compare(const struct kernel_set *set, const struct tensor_view *view
                     const char *what, const struct moments_policy *policy)
 {
     const struct kernel_set *const base = nd_kernel_set_for(ISA_BASE);
-    const struct nd_moments        ours = measure(set, view, policy);
-    const struct nd_moments        plain = measure(base, view, policy);
-    const struct nd_moments        exact = measure(&exact_set, view, policy);
+    const struct nd_moments ours = measure(set, view, policy);
+    const struct nd_moments plain = measure(base, view, policy);
+    const struct nd_moments exact = measure(&exact_set, view, policy);
 
     checked++;
     if (memcmp(&ours, &plain, sizeof ours) == 0 && memcmp(&ours, &exact, sizeof ours) == 0)
@@ -179,16 +215,16 @@ static void compare(const struct kernel_set *set, const struct tensor_view *view
 }
 
 /* Bytes that end, or that start, where the closed page does. */
-static struct tensor_view view_of(const struct guarded *memory, enum nd_dtype dtype, size_t n,
-                                  bool at_end, size_t shift)
+static struct tensor_view view_of(const struct guarded *memory, enum nd_dtype dtype,
+                                  size_t n, bool at_end, size_t shift)
 {
     const struct nd_shape shape = {.rank = 1, .dim = {n}};
-    const size_t          size = n * nd_dtype_info(dtype)->size;
-    struct tensor_view    view;
+    const size_t size = n * nd_dtype_info(dtype)->size;
+    struct tensor_view view;
 
-    nd_view_contiguous(&view, at_end ? memory->bytes + memory->size - size - shift
-                                     : memory->bytes + shift,
-                       size, dtype, &shape);
+    nd_view_contiguous(
+        &view, at_end ? memory->bytes + memory->size - size - shift : memory->bytes + shift,
+        size, dtype, &shape);
     return view;
 }
 
@@ -232,10 +268,12 @@ static void check_gathered(const struct kernel_set *set, const struct guarded *m
                            enum nd_dtype dtype)
 {
     const struct moments_policy policy = {.nan_strict = false, .scale = 1.0};
-    const struct nd_shape       shape = {.rank = 2, .dim = {97, 131}};
-    const int64_t               transposed[2] = {1, 97}, stepped[2] = {300, 2};
-    const size_t                size = nd_dtype_info(dtype)->size;
-    struct tensor_view          view[2];
+    const struct nd_shape shape = {
+        .rank = 2, .dim = {97, 131}
+    };
+    const int64_t transposed[2] = {1, 97}, stepped[2] = {300, 2};
+    const size_t size = nd_dtype_info(dtype)->size;
+    struct tensor_view view[2];
 
     for (int side = 0; side < 2; side++) {
         fill(dtype, ODD, 97 * 300, memory[side].bytes, NULL);
@@ -251,7 +289,7 @@ static void check_gathered(const struct kernel_set *set, const struct guarded *m
 
 static int check_all(const struct kernel_set *set)
 {
-    const size_t         size = (2 * MOMENTS_CHUNK + 16) * (size_t)PAIR_ELEMENT_MAX;
+    const size_t size = (2 * MOMENTS_CHUNK + 16) * (size_t)PAIR_ELEMENT_MAX;
     const struct guarded memory[2] = {guarded_new(size), guarded_new(size)};
 
     for (int r = 0; r < ND_DTYPE_COUNT; r++) {
@@ -260,11 +298,13 @@ static int check_all(const struct kernel_set *set)
                        r == c || (r == ND_DTYPE_f32 && c == ND_DTYPE_bf16));
         check_gathered(set, memory, (enum nd_dtype)r);
     }
-    printf("%s: %lu comparisons of bits, %lu failed\n", nd_isa_name(set->isa), checked, failed);
+    printf("%s: %lu comparisons of bits, %lu failed\n", nd_isa_name(set->isa), checked,
+           failed);
     return failed != 0;
 }
 
-/* --- bench ----------------------------------------------------------------------------- */
+/* --- bench -----------------------------------------------------------------------------
+ */
 
 static double seconds(void)
 {
@@ -294,12 +334,12 @@ static double bench_rate(const struct kernel_set *set, const struct tensor_view 
 {
     const struct moments_policy policy = {.nan_strict = false, .scale = 1.0};
     const double bytes = (double)view[0].data_size + (double)view[1].data_size;
-    double       best = HUGE_VAL;
+    double best = HUGE_VAL;
 
     for (int round = 0; round < 40; round++) {
         const double start = seconds();
         const double once = 2e7 / bytes;
-        const int    repeats = once < 1.0 ? 1 : (int)once;
+        const int repeats = once < 1.0 ? 1 : (int)once;
         for (int i = 0; i < repeats; i++) {
             if (set != NULL)
                 bench_sink = measure(set, view, &policy).n;
@@ -315,14 +355,19 @@ static double bench_rate(const struct kernel_set *set, const struct tensor_view 
 static int bench(size_t n)
 {
     static const enum nd_dtype pairs[][2] = {
-        {ND_DTYPE_f32, ND_DTYPE_f32},   {ND_DTYPE_f16, ND_DTYPE_f16},
-        {ND_DTYPE_bf16, ND_DTYPE_bf16}, {ND_DTYPE_f32, ND_DTYPE_f16},
-        {ND_DTYPE_f32, ND_DTYPE_bf16},  {ND_DTYPE_f64, ND_DTYPE_f64},
-        {ND_DTYPE_i8, ND_DTYPE_i8},     {ND_DTYPE_i32, ND_DTYPE_i32},
-        {ND_DTYPE_f8e4m3fn, ND_DTYPE_f8e4m3fn}, {ND_DTYPE_i64, ND_DTYPE_i64},
-        {ND_DTYPE_c64, ND_DTYPE_c64},
+        {ND_DTYPE_f32,      ND_DTYPE_f32     },
+        {ND_DTYPE_f16,      ND_DTYPE_f16     },
+        {ND_DTYPE_bf16,     ND_DTYPE_bf16    },
+        {ND_DTYPE_f32,      ND_DTYPE_f16     },
+        {ND_DTYPE_f32,      ND_DTYPE_bf16    },
+        {ND_DTYPE_f64,      ND_DTYPE_f64     },
+        {ND_DTYPE_i8,       ND_DTYPE_i8      },
+        {ND_DTYPE_i32,      ND_DTYPE_i32     },
+        {ND_DTYPE_f8e4m3fn, ND_DTYPE_f8e4m3fn},
+        {ND_DTYPE_i64,      ND_DTYPE_i64     },
+        {ND_DTYPE_c64,      ND_DTYPE_c64     },
     };
-    const size_t         size = n * PAIR_ELEMENT_MAX;
+    const size_t size = n * PAIR_ELEMENT_MAX;
     const struct guarded memory[2] = {guarded_new(size), guarded_new(size)};
 
     printf("%-20s %8s", "GB/s", "read");
@@ -354,7 +399,8 @@ static int bench(size_t n)
 int main(int argc, char **argv)
 {
     const char *const word = getenv("NORMDIFF_ISA");
-    const enum isa    isa = word != NULL && *word != '\0' ? nd_isa_by_name(word) : nd_isa_best();
+    const enum isa isa =
+        word != NULL && *word != '\0' ? nd_isa_by_name(word) : nd_isa_best();
 
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
         return bench(argc > 2 ? (size_t)atol(argv[2]) : 1U << 13);

@@ -1,0 +1,60 @@
+/*
+ * The median of the layers' parameter errors.
+ */
+#include "checks/weights.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* After a training step all weights differ a little: over 8 times the median stands out. */
+static const double STANDS_OUT = 8;
+
+static int ascending(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+
+    return *left < *right ? -1 : *left > *right;
+}
+
+/*
+ * Where a third of the layers differ, the median is that of the differing ones, so that
+ * equal norms beside rounded matrices do not set it to zero.  One layer alone has none to
+ * stand out from.
+ */
+static double weights_median(const double *sorted, size_t count, size_t differ)
+{
+    const size_t equal = count - differ;
+
+    if (count == 0)
+        return 0;
+    if (differ > 1 && differ * 3 >= count)
+        return sorted[equal + (differ - 1) / 2];
+    return count == 1 ? 0 : sorted[(count - 1) / 2];
+}
+
+bool nd_weights_weigh(const struct diagnosis_input *input, const struct layer_facts *facts,
+                      struct weights *ret_weights)
+{
+    const size_t layers = input->result->layer_count;
+    double      *rel = calloc(layers + 1, sizeof *rel);
+    double       floor = 0;
+    size_t       count = 0, differ = 0;
+
+    if (rel == NULL)
+        return false;
+    for (size_t i = 0; i < layers; i++) {
+        const struct slot_group *params = &facts[i].params;
+        if (params->count == 0 || facts[i].container)
+            continue;
+        const struct nd_slot *slot = &input->result->layers[i].slots[params->worst];
+        rel[count++] = params->rel;
+        differ += params->rel > 0;
+        floor = fmax(floor, nd_floor(nd_slot_roundoff(slot)));
+    }
+    qsort(rel, count, sizeof *rel, ascending);
+    *ret_weights = (struct weights){.median = weights_median(rel, count, differ),
+                                    .has_parted = differ > 1 && differ * 2 > count};
+    ret_weights->limit = STANDS_OUT * fmax(ret_weights->median, floor);
+    free(rel);
+    return true;
+}

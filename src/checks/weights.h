@@ -1,0 +1,20 @@
+/*
+ * How far the parameters of the two runs are apart, over the whole model: one layer's stand
+ * out only against that.
+ */
+#ifndef ND_CHECKS_WEIGHTS_H
+#define ND_CHECKS_WEIGHTS_H
+
+#include "checks/facts.h"
+
+struct weights {
+    double median;     /* relative error of the layers' parameters */
+    double limit;      /* a layer's stand out above it */
+    bool   has_parted; /* most layers' differ: the runs have been apart for some steps */
+};
+
+/* False without memory. */
+bool nd_weights_weigh(const struct diagnosis_input *input, const struct layer_facts *facts,
+                      struct weights *ret_weights);
+
+#endif
