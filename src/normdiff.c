@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "checks/check.h"
 #include "compare/compare.h"
 #include "compare/layout_rules.h"
@@ -41,6 +42,11 @@ static void owned_free(struct owned *owned)
     nd_dump_close(owned->dump[1]);
     nd_arena_free(owned->arena);
     free(owned);
+}
+
+void nd_guard_install(void)
+{
+    nd_map_guard();
 }
 
 void nd_result_free(struct nd_result *result)

@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "normdiff/normdiff.h"
-
 /* Mappings open at once that the guard can watch; a dump directory of more files than
  * this is still read, its later files unguarded.  The table is static because a signal
  * handler reads it. */
@@ -54,7 +52,7 @@ static void guard_handler(int signal_number, siginfo_t *info, void *context)
     sigaction(signal_number, &previous_action, NULL); /* not ours: fault again, for real */
 }
 
-void nd_guard_install(void)
+void nd_map_guard(void)
 {
     struct sigaction action = {0};
 

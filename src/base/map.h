@@ -2,7 +2,7 @@
  * Read-only views of whole files.  Regular files are mapped; a pipe or a decompressed
  * stream is spooled to an unlinked temporary file first, and that is mapped.
  *
- * A mapped file that shrinks would raise SIGBUS: once nd_guard_install() has run, the
+ * A mapped file that shrinks would raise SIGBUS: once nd_map_guard() has run, the
  * handler puts zero pages under the hole and marks the mapping; nd_map_intact() tells.
  */
 #ifndef ND_BASE_MAP_H
@@ -28,6 +28,9 @@ enum nd_status nd_map_open_at(int directory, const char *name, struct map *ret_m
 enum nd_status nd_map_fd(int fd, struct map *ret_map, struct nd_error *err);
 void           nd_map_close(struct map *map);
 bool           nd_map_intact(const struct map *map);
+
+/* Installs the SIGBUS handler, for the whole process. */
+void nd_map_guard(void);
 
 /* Hints; no effect on correctness. */
 void nd_map_will_read(const struct map *map, uint64_t offset, uint64_t size);
