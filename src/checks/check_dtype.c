@@ -111,6 +111,30 @@ static void dtype_propose_declared(struct subject *subject)
                                             ND_WORD("value", names[1])}});
 }
 
+/*
+ * A product whose operands were rounded is off by 0.60 u of their type, whatever the number
+ * of terms: the size alone is a fingerprint, no more (float32 outputs, narrower operands).
+ */
+static void dtype_propose_operands(struct subject *subject)
+{
+    static const enum grid grids[] = {GRID_HF32, GRID_TF32, GRID_BF16};
+    const struct layer_facts *own = subject->own;
+    const double rel = own->out.rel, in = own->in.count > 0 ? own->in.rel : 0;
+
+    if (own->op == NULL || !own->op->product || own->roundoff != 0x1p-24 || !(rel > 2 * in))
+        return;
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        const double ratio = sqrt(rel * rel - in * in) / (0.6006 * nd_grid_roundoff(grids[i]));
+        if (ratio < 0.75 || ratio > 1.33)
+            continue;
+        nd_propose(subject, &(struct hypothesis){
+            .id = "matmul_lowp", .residual = (double)NAN, .penalty = fabs(log(ratio)),
+            .side = ND_SIDE_UNKNOWN, .param_count = 2,
+            .params = (const struct nd_param[]){ND_WORD("dtype", nd_grid_name(grids[i])),
+                                                ND_NUMBER("ratio", ratio)}});
+    }
+}
+
 static void dtype_run(struct subject *subject, struct nd_finding *finding)
 {
     struct dtype_evidence look;
@@ -137,8 +161,10 @@ static void dtype_run(struct subject *subject, struct nd_finding *finding)
         finding->advice = nd_phrase_plain("advice.dtype.declared");
         dtype_propose_declared(subject);
     }
-    if (look.grid[0] == look.grid[1])
+    if (look.grid[0] == look.grid[1]) {
+        dtype_propose_operands(subject);
         return;
+    }
     const int side = look.grid[1] < look.grid[0];
     if (look.share[!side] > 0.5)
         return; /* sparse or rounded values on both sides */

@@ -112,9 +112,10 @@ static void eps_recover(struct subject *subject, struct eps_evidence *evidence)
         if (!evidence->has[side])
             evidence->has[side] = nd_eps_fit(&formula->sample, side, &study->model[side],
                                              subject->own->roundoff, &evidence->fit[side]);
-    /* A fit that is far from its output says nothing about eps. */
+    /* Where the best eps leaves more than rounding, something else is wrong too, and what
+     * the fit makes of it is no eps. */
     for (int side = 0; side < 2; side++)
-        if (evidence->fit[side].residual > 0.3)
+        if (!(evidence->fit[side].residual <= 4 * subject->floor))
             evidence->has[side] = false;
 }
 
@@ -193,22 +194,26 @@ static const char *eps_text(const struct subject *subject, const struct eps_evid
 static void eps_say(const struct subject *subject, const struct eps_evidence *evidence,
                     struct nd_finding *finding)
 {
-    const struct eps_fit *fit = &evidence->fit[1];
-    const double          bound = fmax(evidence->fit[0].sigma, fit->sigma) * 3;
+    const struct eps_fit *fit = evidence->fit;
+    const double          bound = 3 * fmax(fit[0].sigma, fit[1].sigma);
 
-    if (!subject->has_formula)
+    if (!subject->has_formula) {
         finding->evidence = nd_phrase_plain("finding.eps.no_input");
-    else if (!evidence->has[0] || !evidence->has[1])
-        finding->evidence = nd_phrase_plain("finding.eps.no_formula");
-    else if (evidence->fit[0].identifiable && fit->identifiable)
-        finding->evidence = ND_PHRASE(subject->arena, "finding.eps.recovered",
-                                      ND_NUMBER("reference", eps_snapped(&evidence->fit[0])),
-                                      ND_NUMBER("candidate", eps_snapped(fit)),
-                                      ND_NUMBER("uncertainty", bound));
-    else
+    } else if (!evidence->has[0] || !evidence->has[1]) {
+        finding->evidence = nd_phrase_plain(evidence->has[0] || evidence->has[1]
+                                                ? "finding.eps.other_fault"
+                                                : "finding.eps.no_formula");
+    } else if (fit[0].identifiable || fit[1].identifiable) {
+        const int side = !fit[0].identifiable ? 0 : !fit[1].identifiable ? 1 : 2;
+        finding->evidence = ND_PHRASE(subject->arena,
+                                      side == 2 ? "finding.eps.recovered" : "finding.eps.one",
+                                      ND_NUMBER("uncertainty", bound),
+                                      ND_NUMBER("is_candidate", side));
+    } else {
         finding->evidence = ND_PHRASE(subject->arena, "finding.eps.hidden",
-                                      ND_NUMBER("variance", fit->typical_var),
+                                      ND_NUMBER("variance", fit[1].typical_var),
                                       ND_NUMBER("bound", bound));
+    }
 }
 
 static void eps_run(struct subject *subject, struct nd_finding *finding)

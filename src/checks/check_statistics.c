@@ -125,7 +125,9 @@ static void statistics_running(struct subject *subject, struct nd_finding *findi
                                       ND_WORD("mode", finding->recovered[0]));
     } else if (!isnan(declared[0]) && !isnan(declared[1])) {
         finding->status = ND_CHECK_OK;
-        finding->evidence = nd_phrase_plain("finding.statistics.declared_alike");
+        finding->evidence = nd_phrase_plain(finding->recovered[!subject->side] != NULL
+                                                ? "finding.statistics.other_fault"
+                                                : "finding.statistics.declared_alike");
     } else {
         finding->evidence = nd_phrase_plain("finding.statistics.unknown");
     }

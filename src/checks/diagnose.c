@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "checks/steps.h"
 #include "checks/subject.h"
@@ -49,6 +50,29 @@ static bool is_from_outside(const struct subject *subject)
            && (subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t len = strlen(text), tail = strlen(end);
+
+    return len >= tail && strcmp(text + len - tail, end) == 0;
+}
+
+/* One confirmed deviation from the formula and nothing left over: the lines that it covered
+ * up are in order. */
+static void settle_lines(struct diagnosis *ret)
+{
+    if (ret->cause_count == 0 || ret->causes[0].status != ND_CAUSE_CONFIRMED
+        || !(ret->causes[0].explains > 0.5))
+        return;
+    for (size_t i = 0; i < ret->checklist_count; i++) {
+        struct nd_finding *finding = &ret->checklist[i];
+        if (finding->evidence.id == NULL || !ends_with(finding->evidence.id, ".other_fault"))
+            continue;
+        finding->status = ND_CHECK_OK;
+        finding->evidence = nd_phrase_plain("finding.settled");
+    }
+}
+
 static enum nd_status run_checks(struct subject *subject, struct diagnosis *ret,
                                  struct nd_error *err)
 {
@@ -68,7 +92,9 @@ static enum nd_status run_checks(struct subject *subject, struct diagnosis *ret,
         if (checks[i]->is_line)
             list[ret->checklist_count++] = finding;
     }
-    return nd_rank_causes(subject, &ret->causes, &ret->cause_count, err);
+    ND_TRY(nd_rank_causes(subject, &ret->causes, &ret->cause_count, err));
+    settle_lines(ret);
+    return ND_OK;
 }
 
 static void say_first(const struct origin *origin, const struct layer_facts *facts, size_t first,

@@ -66,7 +66,7 @@ bool nd_slot_is_integer(const struct nd_slot *slot)
 bool nd_slot_measured(const struct nd_slot *slot)
 {
     return slot->tier <= ND_TIER_FAULT && !nd_slot_is_integer(slot) && !isnan(nd_slot_rel(slot))
-           && !slot_noted(slot, "rounding_residue");
+           && !(nd_slot_is(slot, "grad") && slot_noted(slot, "rounding_residue"));
 }
 
 double nd_floor(double roundoff)

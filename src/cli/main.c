@@ -222,10 +222,10 @@ static int tool_run(struct tool *tool, int argc, char **argv)
     nd_terminal_init(&tool->terminal, tool->cli.color, tool->cli.lang);
     nd_progress_init(&tool->progress, tool->cli.progress, tool->terminal.err_is_tty,
                      tool->terminal.utf8, tool->terminal.lang);
-    if (status == ND_OK && tool_inform(tool, &exit_status))
-        return exit_status;
     const enum nd_status plan =
         nd_deliver_plan(&tool->cli, &tool->deliveries, status == ND_OK ? &err : &later);
+    if (status == ND_OK && tool_inform(tool, &exit_status))
+        return exit_status;
     status = status == ND_OK ? plan : status;
     if (status == ND_OK)
         status = operands_check(&tool->cli, &err);

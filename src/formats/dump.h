@@ -21,7 +21,7 @@ struct extent {
     enum codec codec;
     uint64_t   skip;     /* bytes of the decoded stream before the data (an inner header) */
     uint64_t   raw_size; /* decoded bytes, skip included; = size when stored */
-    bool       has_crc;  /* CRC-32 of the whole decoded member is known: checked on opening */
+    bool       has_crc;  /* the whole decoded member's CRC-32 is known: checked on opening */
     uint32_t   crc;
     uint64_t   crc_offset, crc_size; /* stored: the byte range that the CRC covers */
 };
@@ -42,7 +42,7 @@ struct dump_slot {
     uint64_t          base;
     bool              swapped;    /* big-endian */
     const struct layout *layout;  /* NULL: logical */
-    const char       *layout_text; /* a layout no formula is known for, or device format note */
+    const char       *layout_text; /* a layout without a formula, or a device format note */
     uint32_t          c0;
     struct extent     extent;     /* values */
     struct statistics statistics; /* NAN where absent */
@@ -120,11 +120,11 @@ struct dump {
     size_t                    tensor_count;
     enum nd_order             order;
     bool                      partial; /* the writing run did not finish */
-    bool                      grouped; /* the format has layers of its own (no name grammar) */
+    bool                      grouped; /* the format has layers of its own, no name grammar */
     const char               *device, *framework, *model, *autocast, *loss, *raw;
     int                       deterministic; /* -1: unknown */
     double                    seed; /* NAN: unknown */
-    int64_t                   step, rank; /* applied to layers added from here on; -1: none */
+    int64_t                   step, rank; /* of layers added from here on; -1: none */
 };
 
 /*
@@ -172,11 +172,12 @@ enum nd_status nd_dump_add_tensor(struct dump *dump, const char *name,
  * For files that hold one nameless tensor: the layer is the stem, the slot output.0; in a
  * directory the slot grammar applies to the stem.
  */
-enum nd_status nd_dump_add_lone(struct dump *dump, size_t file, const struct dump_slot *slot,
-                                struct nd_error *err);
+enum nd_status nd_dump_add_lone(struct dump *dump, size_t file,
+                                const struct dump_slot *slot, struct nd_error *err);
 /* Copies the attribute, texts included. */
 enum nd_status nd_dump_add_attribute(struct dump *dump, struct dump_layer *layer,
-                                     const struct attribute *attribute, struct nd_error *err);
+                                     const struct attribute *attribute,
+                                     struct nd_error *err);
 enum nd_status nd_dump_ignore(struct dump *dump, const char *what, struct nd_error *err);
 /* An error as one text, for dump_slot.broken; in the dump's arena, NULL: out of memory. */
 const char *nd_dump_reason(struct dump *dump, const struct nd_error *error);
@@ -210,7 +211,7 @@ const struct dump_format *nd_dump_recognise_file(struct dump *dump, size_t file,
 struct open_slot {
     struct tensor_view view;    /* logical order */
     struct tensor_view storage; /* the bytes as they lie, for padding checks and searches */
-    struct map         own_map; /* of a file mapped for this slot alone, or a spooled member */
+    struct map         own_map; /* a file mapped for this slot alone, or a spooled member */
     bool               has_own_map;
     void              *own_memory; /* a small inflated member; NULL: none */
     size_t             file;

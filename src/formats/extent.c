@@ -38,7 +38,7 @@ enum nd_status nd_slot_storage_view(const struct dump_slot *slot, const void *da
                                     uint64_t size, struct tensor_view *ret_view,
                                     struct nd_error *err)
 {
-    char     shape[400];
+    char shape[400];
     uint64_t need;
 
     if (slot->dtype == ND_DTYPE_NONE)
@@ -50,8 +50,8 @@ enum nd_status nd_slot_storage_view(const struct dump_slot *slot, const void *da
     const struct dtype_info *const info = nd_dtype_info(slot->dtype);
     nd_shape_text(&slot->storage, shape, sizeof shape);
     if (!nd_shape_bytes(&slot->storage, info->size, &need))
-        return nd_fail(err, ND_ERR_MALFORMED, "a shape below 2^63 bytes", "shape %s of %s", shape,
-                       info->name);
+        return nd_fail(err, ND_ERR_MALFORMED, "a shape below 2^63 bytes", "shape %s of %s",
+                       shape, info->name);
     if (!slot->strided && need > size)
         return nd_fail(err, ND_ERR_MALFORMED, NULL,
                        "shape %s of %s takes %" PRIu64 " bytes, there are %" PRIu64, shape,
@@ -60,7 +60,8 @@ enum nd_status nd_slot_storage_view(const struct dump_slot *slot, const void *da
     ret_view->swapped = slot->swapped;
     if (slot->strided && !nd_view_set_strides(ret_view, slot->base, slot->stride))
         return nd_fail(err, ND_ERR_MALFORMED, "strides that stay inside the data",
-                       "shape %s of %s, whose strides leave the %" PRIu64 " bytes of its storage",
+                       "shape %s of %s, whose strides leave the %" PRIu64
+                       " bytes of its storage",
                        shape, info->name, size);
     return ND_OK;
 }
@@ -71,15 +72,17 @@ static enum nd_status logical_view(const struct dump_slot *slot,
                                    struct tensor_view *ret_view, struct nd_error *err)
 {
     const char *why = "";
-    uint32_t    c0 = slot->c0;
-    uint64_t    count;
+    uint32_t c0 = slot->c0;
+    uint64_t count;
 
     *ret_view = *storage;
     if (slot->layout != NULL) {
         if (slot->strided)
             return nd_fail(err, ND_ERR_UNSUPPORTED, NULL, "a device layout with strides");
-        if (!nd_layout_apply(ret_view, slot->layout, &slot->storage, &slot->logical, &c0, &why))
-            return nd_fail(err, ND_ERR_MALFORMED, NULL, "layout %s: %s", slot->layout->name, why);
+        if (!nd_layout_apply(ret_view, slot->layout, &slot->storage, &slot->logical, &c0,
+                             &why))
+            return nd_fail(err, ND_ERR_MALFORMED, NULL, "layout %s: %s", slot->layout->name,
+                           why);
         return ND_OK;
     }
     if (!slot->has_logical || nd_shape_equal(&slot->logical, &slot->storage))
@@ -91,7 +94,8 @@ static enum nd_status logical_view(const struct dump_slot *slot,
         count != storage->count || !storage->contiguous)
         return nd_fail(err, ND_ERR_MALFORMED, "a layout that explains it",
                        "logical shape %s for bytes of shape %s", a, b);
-    nd_view_contiguous(ret_view, storage->data, storage->data_size, slot->dtype, &slot->logical);
+    nd_view_contiguous(ret_view, storage->data, storage->data_size, slot->dtype,
+                       &slot->logical);
     ret_view->swapped = slot->swapped;
     ret_view->base = storage->base;
     return ND_OK;
@@ -124,8 +128,8 @@ static enum nd_status check_stored(const struct dump_slot *slot, const struct ma
 
     if (!extent->has_crc)
         return ND_OK;
-    unsigned char state = slot->crc_state == NULL ? CRC_UNKNOWN
-                                                  : atomic_load(slot->crc_state);
+    unsigned char state =
+        slot->crc_state == NULL ? CRC_UNKNOWN : atomic_load(slot->crc_state);
     if (state == CRC_UNKNOWN) {
         const uint32_t crc =
             crc_of(0, map->bytes == NULL ? NULL : map->bytes + extent->crc_offset,
@@ -140,12 +144,12 @@ static enum nd_status check_stored(const struct dump_slot *slot, const struct ma
 /* --- deflated members -------------------------------------------------------------- */
 
 struct inflater {
-    z_stream             stream;
+    z_stream stream;
     const unsigned char *in;
-    uint64_t             in_left;
-    uint64_t             made, size; /* decoded bytes so far, and as declared */
-    uint32_t             crc;
-    bool                 ended;
+    uint64_t in_left;
+    uint64_t made, size; /* decoded bytes so far, and as declared */
+    uint32_t crc;
+    bool ended;
 };
 
 static enum nd_status inflater_fail(const struct inflater *self, const char *what,
@@ -239,7 +243,7 @@ static enum nd_status inflate_to_file(struct inflater *self, int fd, unsigned ch
 {
     while (self->made < self->size) {
         const uint64_t left = self->size - self->made;
-        const size_t   want = left < INFLATE_BLOCK ? (size_t)left : INFLATE_BLOCK;
+        const size_t want = left < INFLATE_BLOCK ? (size_t)left : INFLATE_BLOCK;
         ND_TRY(inflater_block(self, block, want, err));
         if (!nd_spool_write(fd, block, want)) {
             nd_fail_errno(err, "a temporary file", errno);
@@ -254,8 +258,8 @@ static enum nd_status inflate_to_spool(struct inflater *self, struct open_slot *
                                        struct nd_error *err)
 {
     unsigned char *const block = malloc(INFLATE_BLOCK);
-    const int            fd = nd_spool_new();
-    enum nd_status       status;
+    const int fd = nd_spool_new();
+    enum nd_status status;
 
     if (block == NULL)
         status = nd_fail_memory(err);
@@ -312,7 +316,7 @@ static enum nd_status slot_bytes(const struct dump_slot *slot, struct map map, b
                                  struct nd_error *err)
 {
     const struct extent *const extent = &slot->extent;
-    enum nd_status             status;
+    enum nd_status status;
 
     if (extent->codec == CODEC_STORED) {
         status = check_stored(slot, &map, err);
@@ -340,14 +344,14 @@ static enum nd_status slot_open(const struct dump *dump, const struct dump_slot 
                                 struct open_slot *open, struct nd_error *err)
 {
     const struct dump_file *const file = &dump->files[slot->extent.file];
-    const unsigned char          *data = NULL;
-    struct map                    map = file->map;
+    const unsigned char *data = NULL;
+    struct map map = file->map;
 
     if (!file->is_mapped)
         ND_TRY(nd_file_reopen(dump, file, &map, err));
     ND_TRY(slot_bytes(slot, map, !file->is_mapped, open, &data, err));
-    enum nd_status status = nd_slot_storage_view(slot, data, nd_extent_payload(&slot->extent),
-                                                 &open->storage, err);
+    enum nd_status status = nd_slot_storage_view(
+        slot, data, nd_extent_payload(&slot->extent), &open->storage, err);
     if (status == ND_OK)
         status = logical_view(slot, &open->storage, &open->view, err);
     if (status != ND_OK)
@@ -359,7 +363,7 @@ enum nd_status nd_slot_open(const struct dump *dump, const struct dump_slot *slo
                             struct open_slot *ret_open, struct nd_error *err)
 {
     struct open_slot open = {.file = slot->extent.file, .dump = dump};
-    enum nd_status   status;
+    enum nd_status status;
 
     if (slot->broken != NULL)
         status = nd_fail(err, ND_ERR_MALFORMED, NULL, "%s", slot->broken);

@@ -22,8 +22,8 @@ enum {
 static enum nd_status file_push(struct dump *dump, const struct dump_file *file,
                                 size_t *ret_file, struct nd_error *err)
 {
-    struct dump_file *const files = nd_arena_grow(dump->arena, dump->files, dump->file_count,
-                                                  &dump->file_capacity, sizeof *files);
+    struct dump_file *const files = nd_arena_grow(
+        dump->arena, dump->files, dump->file_count, &dump->file_capacity, sizeof *files);
     if (files == NULL)
         return nd_fail_memory(err);
     dump->files = files;
@@ -47,7 +47,8 @@ static enum nd_status map_unpack(struct map *map, bool *ret_is_gzip, struct nd_e
     *map = unpacked;
     if (!intact) {
         nd_map_close(map);
-        return nd_fail(err, ND_ERR_CHANGED, NULL, "the file shrank while it was decompressed");
+        return nd_fail(err, ND_ERR_CHANGED, NULL,
+                       "the file shrank while it was decompressed");
     }
     return ND_OK;
 }
@@ -86,8 +87,11 @@ static enum nd_status file_take(struct dump *dump, const char *path, const char 
 enum nd_status nd_dump_file_take(struct dump *dump, const char *path, struct map *map,
                                  size_t *ret_file, struct nd_error *err)
 {
-    const struct dump_file file = {.path = path, .map = *map, .is_mapped = true,
-                                   .size = map->size, .disk_size = map->size};
+    const struct dump_file file = {.path = path,
+                                   .map = *map,
+                                   .is_mapped = true,
+                                   .size = map->size,
+                                   .disk_size = map->size};
 
     *map = (struct map){.guard = -1};
     return file_keep(dump, &file, ret_file, err);
@@ -97,7 +101,7 @@ enum nd_status nd_files_borrow(struct dump *dump, const void *bytes, uint64_t si
                                struct nd_error *err)
 {
     struct dump_file file = {.path = dump->path, .is_mapped = true, .disk_size = size};
-    size_t           index;
+    size_t index;
 
     dump->is_lone = true;
     file.is_gzip = nd_is_gzip(bytes, size);
@@ -116,8 +120,8 @@ static enum nd_status spool_input(struct map *ret_map, struct nd_error *err)
 {
     enum { BLOCK = 256 * 1024 };
     unsigned char *const block = malloc(BLOCK);
-    const int            fd = nd_spool_new();
-    enum nd_status       status = ND_OK;
+    const int fd = nd_spool_new();
+    enum nd_status status = ND_OK;
 
     if (block == NULL)
         status = nd_fail_memory(err);
@@ -155,10 +159,10 @@ static enum nd_status map_input(struct map *ret_map, struct nd_error *err)
 
 static enum nd_status refuse_special(const char *path, mode_t mode, struct nd_error *err)
 {
-    const char *what = S_ISFIFO(mode)                     ? "a pipe"
-                       : S_ISSOCK(mode)                   ? "a socket"
+    const char *what = S_ISFIFO(mode)                   ? "a pipe"
+                       : S_ISSOCK(mode)                 ? "a socket"
                        : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
-                                                          : "not a regular file";
+                                                        : "not a regular file";
     nd_fail(err, ND_ERR_IO, "a regular file or a directory", "%s", what);
     nd_error_hint(err, "pipes are read from standard input: give '-' as the path");
     nd_error_file(err, path);
@@ -168,8 +172,8 @@ static enum nd_status refuse_special(const char *path, mode_t mode, struct nd_er
 enum nd_status nd_files_open(struct dump *dump, struct nd_error *err)
 {
     struct stat st;
-    struct map  map;
-    size_t      file;
+    struct map map;
+    size_t file;
 
     dump->is_lone = true;
     if (strcmp(dump->path, "-") == 0) {
@@ -206,12 +210,13 @@ enum nd_status nd_root_open(struct dump *dump, struct nd_error *err)
 {
     if (dump->root_fd >= 0)
         return ND_OK;
-    const bool  nowhere = strcmp(dump->path, "-") == 0 || dump->files[0].is_borrowed;
+    const bool nowhere = strcmp(dump->path, "-") == 0 || dump->files[0].is_borrowed;
     const char *slash = strrchr(dump->path, '/');
-    const char *folder = slash == NULL ? "."
-                         : slash == dump->path
-                             ? "/"
-                             : nd_arena_copy(dump->arena, dump->path, (size_t)(slash - dump->path));
+    const char *folder =
+        slash == NULL ? "."
+        : slash == dump->path
+            ? "/"
+            : nd_arena_copy(dump->arena, dump->path, (size_t)(slash - dump->path));
     if (nowhere)
         return nd_fail(err, ND_ERR_UNSUPPORTED, "a file in a folder, not a stream",
                        "a reference to other files");
@@ -227,10 +232,10 @@ enum nd_status nd_dump_file_add(struct dump *dump, const char *relative, size_t 
     struct map map;
 
     ND_TRY(nd_root_open(dump, err));
-    const size_t      root_len = dump->is_lone ? (size_t)0 : strlen(dump->path);
-    const bool        joined = root_len == 0 || dump->path[root_len - 1] == '/';
-    const char *const path = nd_arena_format(dump->arena, "%.*s%s%s", (int)root_len, dump->path,
-                                             joined ? "" : "/", relative);
+    const size_t root_len = dump->is_lone ? (size_t)0 : strlen(dump->path);
+    const bool joined = root_len == 0 || dump->path[root_len - 1] == '/';
+    const char *const path = nd_arena_format(dump->arena, "%.*s%s%s", (int)root_len,
+                                             dump->path, joined ? "" : "/", relative);
     const char *const open_name = nd_arena_string(dump->arena, relative);
     if (path == NULL || open_name == NULL)
         return nd_fail_memory(err);
@@ -257,7 +262,7 @@ enum nd_status nd_file_reopen(const struct dump *dump, const struct dump_file *f
                               struct map *ret_map, struct nd_error *err)
 {
     struct map map;
-    bool       is_gzip;
+    bool is_gzip;
 
     enum nd_status status = nd_folder_map(dump->root_fd, file->open_name, &map, err);
     if (status == ND_OK) {

@@ -18,7 +18,8 @@ enum { MAX_ENTRIES = 1000000 }; /* of one folder */
 
 static bool component_is_plain(const char *at, size_t len)
 {
-    return len > 0 && !(len == 1 && at[0] == '.') && !(len == 2 && at[0] == '.' && at[1] == '.');
+    return len > 0 && !(len == 1 && at[0] == '.') &&
+           !(len == 2 && at[0] == '.' && at[1] == '.');
 }
 
 /* Opens the folder part of a relative path below root, one component after the other;
@@ -26,12 +27,12 @@ static bool component_is_plain(const char *at, size_t len)
 static int folder_open(int root, const char *relative, const char **ret_name)
 {
     char buffer[NAME_MAX + 1];
-    int  at = root;
+    int at = root;
 
     for (;;) {
         const char *const slash = strchr(relative, '/');
-        const size_t      len = slash == NULL ? strlen(relative) : (size_t)(slash - relative);
-        const bool        plain = component_is_plain(relative, len) && len <= NAME_MAX;
+        const size_t len = slash == NULL ? strlen(relative) : (size_t)(slash - relative);
+        const bool plain = component_is_plain(relative, len) && len <= NAME_MAX;
         if (slash == NULL && plain) {
             *ret_name = relative;
             return at;
@@ -67,10 +68,10 @@ static enum nd_status fail_link(struct nd_error *err, int error_number)
 }
 
 enum nd_status nd_folder_map(int root, const char *relative, struct map *ret_map,
-                                struct nd_error *err)
+                             struct nd_error *err)
 {
     const char *name;
-    const int   folder = folder_open(root, relative, &name);
+    const int folder = folder_open(root, relative, &name);
 
     if (folder < 0)
         return fail_link(err, errno);
@@ -89,7 +90,7 @@ enum nd_status nd_folder_map(int root, const char *relative, struct map *ret_map
 
 struct entry_list {
     const char **names;
-    size_t       count, capacity;
+    size_t count, capacity;
 };
 
 static bool list_add(struct dump *dump, struct entry_list *list, const char *name)
@@ -126,15 +127,15 @@ static unsigned char entry_type(DIR *stream, const struct dirent *entry)
     return S_ISREG(st.st_mode) ? DT_REG : S_ISDIR(st.st_mode) ? DT_DIR : DT_UNKNOWN;
 }
 
-static enum nd_status stream_read(struct dump *dump, DIR *stream, struct entry_list lists[3],
-                                  struct nd_error *err)
+static enum nd_status stream_read(struct dump *dump, DIR *stream,
+                                  struct entry_list lists[3], struct nd_error *err)
 {
     errno = 0;
     for (const struct dirent *entry; (entry = readdir(stream)) != NULL; errno = 0) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         const unsigned char type = entry_type(stream, entry);
-        const int           which = type == DT_REG ? 0 : type == DT_DIR ? 1 : 2;
+        const int which = type == DT_REG ? 0 : type == DT_DIR ? 1 : 2;
         if (!list_add(dump, &lists[which], entry->d_name))
             return nd_fail_memory(err);
         if (lists[which].count > MAX_ENTRIES)
@@ -146,7 +147,7 @@ static enum nd_status stream_read(struct dump *dump, DIR *stream, struct entry_l
 static DIR *stream_open(int root, const char *folder)
 {
     const char *name = ".";
-    const int   parent = *folder == '\0' ? root : folder_open(root, folder, &name);
+    const int parent = *folder == '\0' ? root : folder_open(root, folder, &name);
 
     if (parent < 0)
         return NULL;
@@ -162,7 +163,8 @@ static DIR *stream_open(int root, const char *folder)
 }
 
 enum nd_status nd_dump_directory_read(struct dump *dump, const char *folder,
-                                      struct dump_directory *ret_directory, struct nd_error *err)
+                                      struct dump_directory *ret_directory,
+                                      struct nd_error *err)
 {
     struct entry_list lists[3] = {{0}};
 

@@ -47,7 +47,8 @@ const struct dump_format *nd_format_at(size_t i);
 const struct dump_format *nd_format_by_name(const char *name);
 /* The format with the most evidence; NULL if none has any. */
 const struct dump_format *nd_format_recognise(const struct dump_head *head);
-const struct dump_format *nd_format_recognise_directory(const struct dump_directory *directory);
+const struct dump_format *
+nd_format_recognise_directory(const struct dump_directory *directory);
 /* What a file is that no format claims, by name and with a hint where one is known. */
 enum nd_status nd_format_unknown(const struct dump_head *head, struct nd_error *err);
 /* The same for a word that --input-format does not know: lists the words. */

@@ -27,18 +27,18 @@ enum {
 };
 
 struct entry {
-    const char               *path, *stem;
-    int64_t                   step, rank;
-    size_t                    file;
+    const char *path, *stem;
+    int64_t step, rank;
+    size_t file;
     const struct dump_format *format; /* NULL: not to be read */
-    const char               *broken; /* why not, where it should be */
+    const char *broken;               /* why not, where it should be */
 };
 
 struct listing {
-    struct entry   *entries;
-    size_t          count, capacity;
-    size_t          read_count; /* entries that could be indexed */
-    struct nd_error first;      /* what is wrong with the first that could not */
+    struct entry *entries;
+    size_t count, capacity;
+    size_t read_count;     /* entries that could be indexed */
+    struct nd_error first; /* what is wrong with the first that could not */
 };
 
 /* --- walking ----------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ struct listing {
 static int64_t numbered(const char *at, size_t len, const char *word)
 {
     const size_t word_len = strlen(word);
-    int64_t      number = 0;
+    int64_t number = 0;
 
     if (len <= word_len || len > word_len + 15 || memcmp(at, word, word_len) != 0)
         return -1;
@@ -66,9 +66,9 @@ static void entry_place(struct entry *entry)
 
     for (;;) {
         const char *const slash = strchr(at, '/');
-        const size_t      len = slash == NULL ? strlen(at) : (size_t)(slash - at);
-        const int64_t     step = slash == NULL ? -1 : numbered(at, len, "step");
-        const int64_t     rank = numbered(at, len, "rank");
+        const size_t len = slash == NULL ? strlen(at) : (size_t)(slash - at);
+        const int64_t step = slash == NULL ? -1 : numbered(at, len, "step");
+        const int64_t rank = numbered(at, len, "rank");
         if (step >= 0 && entry->step < 0)
             entry->step = step;
         else if (rank >= 0 && entry->rank < 0)
@@ -82,13 +82,13 @@ static void entry_place(struct entry *entry)
     entry->stem = at;
 }
 
-static enum nd_status listing_add(struct dump *dump, struct listing *listing, const char *path,
-                                  struct nd_error *err)
+static enum nd_status listing_add(struct dump *dump, struct listing *listing,
+                                  const char *path, struct nd_error *err)
 {
     if (listing->count == MAX_FILES)
         return nd_fail(err, ND_ERR_LIMIT, "at most 1000000 files below a folder", "more");
-    struct entry *const entries = nd_arena_grow(dump->arena, listing->entries, listing->count,
-                                                &listing->capacity, sizeof *entries);
+    struct entry *const entries = nd_arena_grow(
+        dump->arena, listing->entries, listing->count, &listing->capacity, sizeof *entries);
     if (entries == NULL)
         return nd_fail_memory(err);
     listing->entries = entries;
@@ -106,15 +106,16 @@ static const char *path_join(struct dump *dump, const char *folder, const char *
     return *folder == '\0' ? name : nd_arena_format(dump->arena, "%s/%s", folder, name);
 }
 
-static enum nd_status ignore_others(struct dump *dump, const struct dump_directory *directory,
+static enum nd_status ignore_others(struct dump *dump,
+                                    const struct dump_directory *directory,
                                     struct nd_error *err)
 {
     for (size_t i = 0; i < directory->other_count; i++) {
         const char *const path = path_join(dump, directory->path, directory->others[i]);
         const char *const what =
             path == NULL ? NULL
-                         : nd_arena_format(dump->arena, "%s: a link or a device, not followed",
-                                           path);
+                         : nd_arena_format(dump->arena,
+                                           "%s: a link or a device, not followed", path);
         if (what == NULL)
             return nd_fail_memory(err);
         ND_TRY(nd_dump_ignore(dump, what, err));
@@ -169,10 +170,10 @@ static int by_place(const void *a, const void *b)
 /* Rule 4: files that a program named like a dump. */
 static bool named_like_a_dump(const char *path)
 {
-    static const char *const ends[] = {".npy", ".npz",  ".pt",      ".pth",
+    static const char *const ends[] = {".npy",  ".npz",  ".pt",         ".pth",
                                        ".dump", ".ckpt", ".safetensors"};
     const size_t len = strlen(path);
-    const bool   packed = len > 3 && strcmp(path + len - 3, ".gz") == 0;
+    const bool packed = len > 3 && strcmp(path + len - 3, ".gz") == 0;
     const size_t bare = packed ? len - 3 : len;
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -228,8 +229,8 @@ static enum nd_status ignore_logs(struct dump *dump, struct listing *listing,
     bool other = false;
 
     for (size_t i = 0; i < listing->count; i++)
-        other = other || (listing->entries[i].format != NULL &&
-                          !listing->entries[i].format->is_log);
+        other = other ||
+                (listing->entries[i].format != NULL && !listing->entries[i].format->is_log);
     for (size_t i = 0; other && i < listing->count; i++) {
         struct entry *const entry = &listing->entries[i];
         if (entry->format == NULL || !entry->format->is_log)
@@ -268,7 +269,8 @@ static size_t place_files(const struct listing *listing, size_t first, size_t *r
 {
     size_t count = 0, i = first;
 
-    for (; i < listing->count && same_place(&listing->entries[first], &listing->entries[i]); i++)
+    for (; i < listing->count && same_place(&listing->entries[first], &listing->entries[i]);
+         i++)
         count += listing->entries[i].format != NULL || listing->entries[i].broken != NULL;
     *ret_end = i;
     return count;
@@ -333,8 +335,8 @@ static enum nd_status fail_empty(const struct dump *dump, const struct listing *
             *err = listing->first;
         return listing->first.status;
     }
-    nd_fail(err, ND_ERR_UNKNOWN_FORMAT, "files with tensors", "%zu files, none of them a dump",
-            listing->count);
+    nd_fail(err, ND_ERR_UNKNOWN_FORMAT, "files with tensors",
+            "%zu files, none of them a dump", listing->count);
     if (dump->ignored_count > 0) {
         nd_text_printf(&hint, "for example %.300s", dump->ignored[0]);
         if (!hint.broken)

@@ -281,6 +281,9 @@ static void normdiff_place(struct nd_error *err)
 
     if (err == NULL)
         return;
+    if (strstr(err->found, "NaN") != NULL)
+        nd_error_hint(err,
+                      "write numbers that JSON cannot hold as \"nan\", \"inf\", \"-inf\"");
     memcpy(at, err->at, sizeof at);
     snprintf(err->at, sizeof err->at, "__metadata__.normdiff, %.150s", at);
 }
@@ -300,8 +303,6 @@ static enum nd_status normdiff_index(struct dump *dump, size_t file, struct nd_e
         nd_json_parse((const unsigned char *)reader.header.normdiff,
                       reader.header.normdiff_len, false, &root, err);
     if (parsed != ND_OK) {
-        nd_error_hint(
-            err, "numbers that JSON cannot hold are written \"nan\", \"inf\", \"-inf\"");
         normdiff_place(err);
         return parsed;
     }

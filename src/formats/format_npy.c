@@ -26,7 +26,7 @@ static int npy_probe(const struct dump_head *head)
 
 static enum nd_status npy_index(struct dump *dump, size_t file, struct nd_error *err)
 {
-    struct cursor   in = nd_dump_bytes(dump, file);
+    struct cursor in = nd_dump_bytes(dump, file);
     struct npy_head head;
 
     ND_TRY(nd_npy_head_read(&in, dump->arena, &head, err));
@@ -34,14 +34,13 @@ static enum nd_status npy_index(struct dump *dump, size_t file, struct nd_error 
         return nd_fail_key(err, ND_ERR_UNSUPPORTED, "descr", "a numeric array", "'%s': %s",
                            head.dtype_text, head.trouble);
     if (head.data_size > nd_cursor_left(&in))
-        return nd_fail_at(err, ND_ERR_MALFORMED, in.size, "the data that the header announces",
-                          "the end of the file: %" PRIu64 " of %" PRIu64 " bytes are missing",
-                          head.data_size - nd_cursor_left(&in), head.data_size);
+        return nd_fail_at(
+            err, ND_ERR_MALFORMED, in.size, "the data that the header announces",
+            "the end of the file: %" PRIu64 " of %" PRIu64 " bytes are missing",
+            head.data_size - nd_cursor_left(&in), head.data_size);
     struct dump_slot slot = nd_npy_slot(&head);
-    slot.extent = (struct extent){.file = file,
-                                  .offset = in.at,
-                                  .size = head.data_size,
-                                  .raw_size = head.data_size};
+    slot.extent = (struct extent){
+        .file = file, .offset = in.at, .size = head.data_size, .raw_size = head.data_size};
     if (nd_cursor_left(&in) > head.data_size)
         slot.note = "trailing_bytes";
     dump->order = ND_ORDER_NAME;

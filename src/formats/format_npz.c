@@ -23,21 +23,22 @@ static bool name_is_array(const char *name, size_t len)
 /* The name in the first local header: enough to tell one's own archive, cut or not. */
 static bool first_is_array(const unsigned char *bytes, uint64_t size)
 {
-    struct cursor        in = {bytes, size, 0};
+    struct cursor in = {bytes, size, 0};
     const unsigned char *p, *name;
 
     if (!nd_cursor_take(&in, 30, &p) || memcmp(p, "PK\3\4", 4) != 0)
         return false;
     const uint64_t len = nd_load_le(p + 26, 2);
-    return nd_cursor_take(&in, len, &name) && name_is_array((const char *)name, (size_t)len);
+    return nd_cursor_take(&in, len, &name) &&
+           name_is_array((const char *)name, (size_t)len);
 }
 
 /* Archives that some other tool packed may start with anything: ask the directory. */
 static int directory_bits(const unsigned char *bytes, uint64_t size)
 {
     struct arena *arena = nd_arena_new();
-    struct zip    zip;
-    int           bits = 0;
+    struct zip zip;
+    int bits = 0;
 
     if (arena != NULL &&
         nd_zip_read((struct cursor){bytes, size, 0}, arena, &zip, NULL) == ND_OK) {
@@ -63,11 +64,11 @@ static enum nd_status inflated_head(struct dump *dump, const unsigned char *byte
                                     uint64_t want, struct npy_head *ret_head,
                                     struct nd_error *err)
 {
-    size_t     got;
-    const bool whole = nd_zip_inflate_head(
-        bytes + member->offset, member->stored_size, buffer,
-        (size_t)(want < member->size ? want : member->size), &got);
-    struct cursor        in = {buffer, got, 0};
+    size_t got;
+    const bool whole =
+        nd_zip_inflate_head(bytes + member->offset, member->stored_size, buffer,
+                            (size_t)(want < member->size ? want : member->size), &got);
+    struct cursor in = {buffer, got, 0};
     const enum nd_status status = nd_npy_head_read(&in, dump->arena, ret_head, err);
 
     /* Damage behind the header shows when the data is inflated. */
@@ -79,8 +80,8 @@ static enum nd_status inflated_head(struct dump *dump, const unsigned char *byte
 
 /* The header of a member; for a deflated one from an inflated copy of its beginning. */
 static enum nd_status member_head(struct dump *dump, const unsigned char *bytes,
-                                  const struct zip_member *member, struct npy_head *ret_head,
-                                  struct nd_error *err)
+                                  const struct zip_member *member,
+                                  struct npy_head *ret_head, struct nd_error *err)
 {
     /* NumPy pads short headers to 128 bytes; a longer one is inflated once more. */
     enum { GUESS = 256, MOST = ND_NPY_MAX_HEADER + 12 };
@@ -126,8 +127,8 @@ static struct extent member_extent(size_t file, const struct zip_member *member,
 
 /* What a member holds, or why it cannot be read: trouble with one ends nothing. */
 static enum nd_status member_slot(struct dump *dump, size_t file,
-                                  const struct zip_member *member, struct dump_slot *ret_slot,
-                                  struct nd_error *err)
+                                  const struct zip_member *member,
+                                  struct dump_slot *ret_slot, struct nd_error *err)
 {
     struct nd_error reason = {0};
     struct npy_head head;
@@ -138,7 +139,7 @@ static enum nd_status member_slot(struct dump *dump, size_t file,
         return ND_OK;
     }
     const unsigned char *const bytes = nd_dump_bytes(dump, file).bytes;
-    const enum nd_status       status = member_head(dump, bytes, member, &head, &reason);
+    const enum nd_status status = member_head(dump, bytes, member, &head, &reason);
     if (status == ND_ERR_MEMORY)
         return nd_fail_memory(err);
     if (status != ND_OK) {
@@ -151,9 +152,10 @@ static enum nd_status member_slot(struct dump *dump, size_t file,
         return ND_OK;
     ret_slot->extent = member_extent(file, member, &head);
     if (head.data_size > left) {
-        ret_slot->broken =
-            nd_arena_format(dump->arena, "the member ends early: %" PRIu64 " of %" PRIu64
-                            " bytes of data are missing", head.data_size - left, head.data_size);
+        ret_slot->broken = nd_arena_format(dump->arena,
+                                           "the member ends early: %" PRIu64 " of %" PRIu64
+                                           " bytes of data are missing",
+                                           head.data_size - left, head.data_size);
         return ret_slot->broken == NULL ? nd_fail_memory(err) : ND_OK;
     }
     if (head.data_size < left)
@@ -169,8 +171,8 @@ static enum nd_status npz_index(struct dump *dump, size_t file, struct nd_error 
     dump->order = ND_ORDER_CONTAINER;
     for (size_t i = 0; i < zip.count; i++) {
         const struct zip_member *const member = &zip.members[i];
-        const size_t                   len = strlen(member->name);
-        struct dump_slot               slot;
+        const size_t len = strlen(member->name);
+        struct dump_slot slot;
 
         if (!name_is_array(member->name, len)) {
             ND_TRY(nd_dump_ignore(dump, member->name, err));

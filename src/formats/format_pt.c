@@ -40,7 +40,7 @@ static bool name_ends(const char *name, size_t len, const char *end)
 static bool first_is_ours(const struct dump_head *head)
 {
     static const char *const names[] = {"/data.pkl", "/.format_version", "/byteorder",
-                                        "/.storage_alignment", "/version"};
+                                        "/.storage_alignment"};
     struct cursor in = {head->bytes, head->size, 0};
     const unsigned char *p, *name;
 

@@ -13,17 +13,17 @@
 
 #include "formats/format.h"
 
-static enum nd_status fail_description(const char *raw, const char *at, const char *expected,
-                                       struct nd_error *err)
+static enum nd_status fail_description(const char *raw, const char *at,
+                                       const char *expected, struct nd_error *err)
 {
     return nd_fail_key(err, ND_ERR_USAGE, "--raw", expected, "'%s' in '%s'", at, raw);
 }
 
-static enum nd_status read_dimensions(const char *raw, const char *at, struct nd_shape *shape,
-                                      struct nd_error *err)
+static enum nd_status read_dimensions(const char *raw, const char *at,
+                                      struct nd_shape *shape, struct nd_error *err)
 {
     for (;; at++) {
-        uint64_t          value = 0;
+        uint64_t value = 0;
         const char *const begin = at;
         for (; *at >= '0' && *at <= '9'; at++)
             if (!nd_size_mul(value, 10, &value) ||
@@ -39,12 +39,12 @@ static enum nd_status read_dimensions(const char *raw, const char *at, struct nd
     }
 }
 
-static enum nd_status read_description(const char *raw, uint64_t size, struct dump_slot *slot,
-                                       struct nd_error *err)
+static enum nd_status read_description(const char *raw, uint64_t size,
+                                       struct dump_slot *slot, struct nd_error *err)
 {
-    const char *const  type = *raw == '<' || *raw == '>' ? raw + 1 : raw;
-    const char *const  colon = strchr(type, ':');
-    const size_t       len = colon == NULL ? strlen(type) : (size_t)(colon - type);
+    const char *const type = *raw == '<' || *raw == '>' ? raw + 1 : raw;
+    const char *const colon = strchr(type, ':');
+    const size_t len = colon == NULL ? strlen(type) : (size_t)(colon - type);
 
     slot->dtype = nd_dtype_by_name(type, len);
     if (slot->dtype == ND_DTYPE_NONE)
@@ -66,13 +66,14 @@ static int raw_probe(const struct dump_head *head)
 
 static enum nd_status raw_index(struct dump *dump, size_t file, struct nd_error *err)
 {
-    const uint64_t   size = nd_dump_bytes(dump, file).size;
+    const uint64_t size = nd_dump_bytes(dump, file).size;
     struct dump_slot slot = nd_dump_slot_init();
-    uint64_t         need;
-    char             shape[400];
+    uint64_t need;
+    char shape[400];
 
     if (dump->raw == NULL)
-        return nd_fail_key(err, ND_ERR_USAGE, "--raw", "a type and a shape: --raw float32:4,128",
+        return nd_fail_key(err, ND_ERR_USAGE, "--raw",
+                           "a type and a shape: --raw float32:4,128",
                            "none, and raw numbers do not say what they are");
     ND_TRY(read_description(dump->raw, size, &slot, err));
     const struct dtype_info *const info = nd_dtype_info(slot.dtype);
@@ -80,8 +81,9 @@ static enum nd_status raw_index(struct dump *dump, size_t file, struct nd_error 
     if (!nd_shape_bytes(&slot.storage, info->size, &need))
         return fail_description(dump->raw, shape, "a shape below 2^63 bytes", err);
     if (need != size) {
-        nd_fail(err, ND_ERR_MALFORMED, NULL, "%" PRIu64 " bytes: %" PRIu64 " elements of %s", size,
-                size / info->size, info->name);
+        nd_fail(err, ND_ERR_MALFORMED, NULL,
+                "%" PRIu64 " bytes: %" PRIu64 " elements of %s", size, size / info->size,
+                info->name);
         nd_error_expected(err, "%" PRIu64 " bytes for shape %s", need, shape);
         return ND_ERR_MALFORMED;
     }

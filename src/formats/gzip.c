@@ -19,12 +19,12 @@ bool nd_is_gzip(const unsigned char *bytes, uint64_t size)
 }
 
 struct gunzip {
-    z_stream             stream;
+    z_stream stream;
     const unsigned char *bytes;
-    uint64_t             size, at; /* at: given to zlib so far */
-    unsigned char       *block;
-    int                  fd;
-    uint64_t             written;
+    uint64_t size, at; /* at: given to zlib so far */
+    unsigned char *block;
+    int fd;
+    uint64_t written;
 };
 
 static uint64_t gunzip_used(const struct gunzip *self)
@@ -45,10 +45,10 @@ static void gunzip_feed(struct gunzip *self)
 /* After a member: another one, padding of zero bytes, or the end. */
 static enum nd_status gunzip_next(struct gunzip *self, bool *ret_done, struct nd_error *err)
 {
-    const uint64_t             used = gunzip_used(self);
+    const uint64_t used = gunzip_used(self);
     const unsigned char *const rest = self->bytes + used;
-    const uint64_t             left = self->size - used;
-    uint64_t                   zeros = 0;
+    const uint64_t left = self->size - used;
+    uint64_t zeros = 0;
 
     *ret_done = false;
     if (nd_is_gzip(rest, left))
@@ -67,12 +67,13 @@ static enum nd_status gunzip_step(struct gunzip *self, bool *ret_done, struct nd
     gunzip_feed(self);
     self->stream.next_out = self->block;
     self->stream.avail_out = GZIP_BLOCK;
-    const int    code = inflate(&self->stream, Z_NO_FLUSH);
+    const int code = inflate(&self->stream, Z_NO_FLUSH);
     const size_t made = GZIP_BLOCK - self->stream.avail_out;
     if (made > 0 && !nd_spool_write(self->fd, self->block, made)) {
         nd_fail_errno(err, NULL, errno);
-        nd_error_hint(err, "the decompressed dump goes to a temporary file: set TMPDIR to a "
-                           "folder with room");
+        nd_error_hint(err,
+                      "the decompressed dump goes to a temporary file: set TMPDIR to a "
+                      "folder with room");
         return ND_ERR_IO;
     }
     self->written += made;

@@ -18,7 +18,7 @@
 
 struct name_split {
     size_t layer_len;
-    char   slot[64]; /* "" where X is too long to be anybody's slot */
+    char slot[64]; /* "" where X is too long to be anybody's slot */
 };
 
 static bool is_separator(char c)
@@ -60,7 +60,8 @@ static size_t numbers_at(const char *name, size_t end)
         const size_t digits_end = i;
         while (i > 0 && is_digit(name[i - 1]))
             i--;
-        if (i == digits_end || i == 0 || (bracket ? name[i - 1] != '[' : !is_separator(name[i - 1])))
+        if (i == digits_end || i == 0 ||
+            (bracket ? name[i - 1] != '[' : !is_separator(name[i - 1])))
             return at;
         at = i - 1;
     }
@@ -70,9 +71,9 @@ static size_t numbers_at(const char *name, size_t end)
 static bool split_numbered(const char *name, size_t len, struct name_split *split)
 {
     static const char *const words[] = {"input", "output", NULL};
-    const size_t             at = numbers_at(name, len);
-    const size_t             word_at = component_at(name, at);
-    size_t                   out = 0;
+    const size_t at = numbers_at(name, len);
+    const size_t word_at = component_at(name, at);
+    size_t out = 0;
 
     if (at == len || len - word_at >= sizeof split->slot ||
         !component_in(name + word_at, at - word_at, words))
@@ -90,13 +91,13 @@ static bool split_named(const char *name, size_t len, struct name_split *split)
 {
     static const char *const groups[] = {"param", "grad", "state", "state_after", NULL};
     static const char *const params[] = {"weight", "bias", "gamma", "beta", NULL};
-    static const char *const states[] = {"running_mean", "running_var", "num_batches_tracked",
-                                         NULL};
+    static const char *const states[] = {"running_mean", "running_var",
+                                         "num_batches_tracked", NULL};
     const size_t at = component_at(name, len);
     const size_t word_len = len - at;
     const size_t before = at == 0 ? 0 : at - 1;
     const size_t group_at = component_at(name, before);
-    const char  *group = NULL;
+    const char *group = NULL;
 
     if (word_len == 0 || word_len + 16 > sizeof split->slot)
         return false;
@@ -120,7 +121,7 @@ static bool split_named(const char *name, size_t len, struct name_split *split)
 static struct name_split name_split(const char *name)
 {
     struct name_split split = {0};
-    const size_t      len = strlen(name);
+    const size_t len = strlen(name);
 
     if (!split_numbered(name, len, &split) && !split_named(name, len, &split))
         split = (struct name_split){.slot = "output.0"};
@@ -134,8 +135,8 @@ static struct name_split name_split(const char *name)
 struct name_key {
     const char *slot; /* NULL: the key of a layer */
     const char *layer;
-    int64_t     step, rank;
-    size_t      index; /* LAYER keys: value, the latest layer of this name; SLOT: key */
+    int64_t step, rank;
+    size_t index; /* LAYER keys: value, the latest layer of this name; SLOT: key */
 };
 
 static int compare_number(int64_t a, int64_t b)
@@ -192,9 +193,9 @@ void nd_names_done(struct dump *dump)
 static enum nd_status layer_for(struct dump *dump, const char *layer_name, const char *slot,
                                 size_t *ret_index, struct nd_error *err)
 {
-    struct name_key        wanted = {.layer = layer_name, .step = dump->step, .rank = dump->rank};
+    struct name_key wanted = {.layer = layer_name, .step = dump->step, .rank = dump->rank};
     struct name_key *const found = key_find(dump, &wanted);
-    int64_t                call = 0;
+    int64_t call = 0;
 
     if (found != NULL) {
         const struct name_key slot_key = {.slot = slot, .index = found->index};
@@ -217,11 +218,12 @@ static enum nd_status layer_for(struct dump *dump, const char *layer_name, const
     return key_add(dump, &wanted) ? ND_OK : nd_fail_memory(err);
 }
 
-static enum nd_status add_named(struct dump *dump, const char *layer_name, const char *slot_name,
-                                const struct dump_slot *slot, struct nd_error *err)
+static enum nd_status add_named(struct dump *dump, const char *layer_name,
+                                const char *slot_name, const struct dump_slot *slot,
+                                struct nd_error *err)
 {
     struct dump_slot named = *slot;
-    size_t           index = 0;
+    size_t index = 0;
 
     ND_TRY(layer_for(dump, layer_name, slot_name, &index, err));
     named.name = slot_name;
@@ -232,11 +234,11 @@ static enum nd_status add_named(struct dump *dump, const char *layer_name, const
     return key_add(dump, &key) ? ND_OK : nd_fail_memory(err);
 }
 
-static enum nd_status add_split(struct dump *dump, const char *name, const struct dump_slot *slot,
-                                struct nd_error *err)
+static enum nd_status add_split(struct dump *dump, const char *name,
+                                const struct dump_slot *slot, struct nd_error *err)
 {
     const struct name_split split = name_split(name);
-    char *const             layer = nd_arena_copy(dump->arena, name, split.layer_len);
+    char *const layer = nd_arena_copy(dump->arena, name, split.layer_len);
 
     if (layer == NULL)
         return nd_fail_memory(err);
@@ -256,8 +258,8 @@ enum nd_status nd_dump_add_tensor(struct dump *dump, const char *name,
     return full == NULL ? nd_fail_memory(err) : add_split(dump, full, slot, err);
 }
 
-enum nd_status nd_dump_add_lone(struct dump *dump, size_t file, const struct dump_slot *slot,
-                                struct nd_error *err)
+enum nd_status nd_dump_add_lone(struct dump *dump, size_t file,
+                                const struct dump_slot *slot, struct nd_error *err)
 {
     const char *const stem = nd_dump_stem(dump, file);
 
@@ -272,9 +274,9 @@ enum nd_status nd_dump_add_lone(struct dump *dump, size_t file, const struct dum
 
 /* Extensions that dumps have.  Layers have dots in their names, so that only these are
  * cut in directories. */
-static const char *const extensions[] = {"npy", "npz", "pt",  "pth",  "ckpt", "bin",
-                                         "raw", "dat", "log", "json", "txt",  "csv",
-                                         "safetensors", "dump", "tensor", NULL};
+static const char *const extensions[] = {
+    "npy", "npz",  "pt",  "pth", "ckpt",        "bin",  "raw",    "dat",
+    "log", "json", "txt", "csv", "safetensors", "dump", "tensor", NULL};
 
 static bool extension_is(const char *at, size_t len, const char *word)
 {
@@ -323,7 +325,7 @@ const char *nd_dump_path_stem(struct dump *dump, const char *path)
 const char *nd_dump_stem(struct dump *dump, size_t file)
 {
     const struct dump_file *const at = &dump->files[file];
-    const char                   *name = at->open_name;
+    const char *name = at->open_name;
 
     if (at->stem != NULL)
         return at->stem;

@@ -24,8 +24,8 @@ struct npy_head {
 };
 
 /* Bytes of the header, magic included, from its first 12 bytes. */
-enum nd_status nd_npy_head_size(const unsigned char *bytes, uint64_t size, uint64_t *ret_size,
-                                struct nd_error *err);
+enum nd_status nd_npy_head_size(const unsigned char *bytes, uint64_t size,
+                                uint64_t *ret_size, struct nd_error *err);
 /* Reads the header at in->at and moves past it; texts are put in the arena. */
 enum nd_status nd_npy_head_read(struct cursor *in, struct arena *arena,
                                 struct npy_head *ret_head, struct nd_error *err);

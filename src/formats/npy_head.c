@@ -17,10 +17,10 @@ enum { LITERAL_DEPTH = 32 }; /* of brackets in a structured descr */
 enum npy_key { KEY_DESCR, KEY_FORTRAN, KEY_SHAPE, KEY_COUNT };
 
 struct literal {
-    const char   *at, *end;
-    uint64_t      begin_at; /* of the text in the file, for messages */
-    const char   *begin;
-    bool          python2; /* integers may end in L */
+    const char *at, *end;
+    uint64_t begin_at; /* of the text in the file, for messages */
+    const char *begin;
+    bool python2; /* integers may end in L */
     struct arena *arena;
 };
 
@@ -37,8 +37,8 @@ static enum nd_status literal_fail(const struct literal *in, const char *expecte
 
 static void literal_blank(struct literal *in)
 {
-    while (in->at < in->end && (*in->at == ' ' || *in->at == '\n' || *in->at == '\t' ||
-                                *in->at == '\r'))
+    while (in->at < in->end &&
+           (*in->at == ' ' || *in->at == '\n' || *in->at == '\t' || *in->at == '\r'))
         in->at++;
 }
 
@@ -110,12 +110,12 @@ static enum nd_status literal_shape(struct literal *in, struct npy_head *head,
 /* Steps over any nested literal: a structured descr. */
 static enum nd_status literal_skip(struct literal *in, struct nd_error *err)
 {
-    char   open[LITERAL_DEPTH];
+    char open[LITERAL_DEPTH];
     size_t depth = 0;
 
     do {
         const char *text;
-        size_t      len;
+        size_t len;
         literal_blank(in);
         if (in->at == in->end)
             return literal_fail(in, "the end of the type's description", err);
@@ -140,36 +140,59 @@ static enum nd_status literal_skip(struct literal *in, struct nd_error *err)
 /* --- types ------------------------------------------------------------------------- */
 
 static const struct {
-    const char   *code;
+    const char *code;
     enum nd_dtype dtype;
 } codes[] = {
-    {"f8", ND_DTYPE_f64},  {"f4", ND_DTYPE_f32},   {"f2", ND_DTYPE_f16},
-    {"V2", ND_DTYPE_bf16}, {"T2", ND_DTYPE_bf16},  {"g2", ND_DTYPE_bf16},
-    {"i8", ND_DTYPE_i64},  {"i4", ND_DTYPE_i32},   {"i2", ND_DTYPE_i16},
-    {"i1", ND_DTYPE_i8},   {"u8", ND_DTYPE_u64},   {"u4", ND_DTYPE_u32},
-    {"u2", ND_DTYPE_u16},  {"u1", ND_DTYPE_u8},    {"b1", ND_DTYPE_bool8},
-    {"?", ND_DTYPE_bool8}, {"c8", ND_DTYPE_c64},   {"c16", ND_DTYPE_c128},
-    {"e", ND_DTYPE_f16},   {"f", ND_DTYPE_f32},    {"d", ND_DTYPE_f64},
-    {"F", ND_DTYPE_c64},   {"D", ND_DTYPE_c128},
+    {"f8",  ND_DTYPE_f64  },
+    {"f4",  ND_DTYPE_f32  },
+    {"f2",  ND_DTYPE_f16  },
+    {"V2",  ND_DTYPE_bf16 },
+    {"T2",  ND_DTYPE_bf16 },
+    {"g2",  ND_DTYPE_bf16 },
+    {"i8",  ND_DTYPE_i64  },
+    {"i4",  ND_DTYPE_i32  },
+    {"i2",  ND_DTYPE_i16  },
+    {"i1",  ND_DTYPE_i8   },
+    {"u8",  ND_DTYPE_u64  },
+    {"u4",  ND_DTYPE_u32  },
+    {"u2",  ND_DTYPE_u16  },
+    {"u1",  ND_DTYPE_u8   },
+    {"b1",  ND_DTYPE_bool8},
+    {"?",   ND_DTYPE_bool8},
+    {"c8",  ND_DTYPE_c64  },
+    {"c16", ND_DTYPE_c128 },
+    {"e",   ND_DTYPE_f16  },
+    {"f",   ND_DTYPE_f32  },
+    {"d",   ND_DTYPE_f64  },
+    {"F",   ND_DTYPE_c64  },
+    {"D",   ND_DTYPE_c128 },
 };
 
 static const char *type_trouble(const char *code, size_t len)
 {
     if (len == 2 && (memcmp(code, "V1", 2) == 0 || memcmp(code, "f1", 2) == 0))
-        return "one byte an element does not say which FP8 format it is; save it as float32";
+        return "one byte an element does not say which FP8 format it is; save it as "
+               "float32";
     switch (len > 0 ? code[0] : '\0') {
-    case 'O': return "Python objects are never loaded; save a numeric array";
+    case 'O':
+        return "Python objects are never loaded; save a numeric array";
     case 'S':
     case 'a':
-    case 'U': return "texts are not compared";
+    case 'U':
+        return "texts are not compared";
     case 'M':
-    case 'm': return "dates and times are not compared";
-    case 'V': return "raw records are not compared";
+    case 'm':
+        return "dates and times are not compared";
+    case 'V':
+        return "raw records are not compared";
     case 'f':
-    case 'g': return "this floating point type differs between machines; save it as float64";
+    case 'g':
+        return "this floating point type differs between machines; save it as float64";
     case 'c':
-    case 'G': return "this complex type differs between machines; save it as complex128";
-    default: return "no such element type is known";
+    case 'G':
+        return "this complex type differs between machines; save it as complex128";
+    default:
+        return "no such element type is known";
     }
 }
 
@@ -189,7 +212,7 @@ static bool is_spelled_out(const char *code, size_t len)
 
 static void type_read(const char *text, size_t len, struct npy_head *head)
 {
-    const bool  ordered = len > 0 && strchr("<>=|", text[0]) != NULL;
+    const bool ordered = len > 0 && strchr("<>=|", text[0]) != NULL;
     const char *code = ordered ? text + 1 : text;
     const size_t code_len = ordered ? len - 1 : len;
 
@@ -205,10 +228,11 @@ static void type_read(const char *text, size_t len, struct npy_head *head)
         head->swapped = ordered && text[0] == '>' && nd_dtype_info(head->dtype)->size > 1;
 }
 
-static enum nd_status type_value(struct literal *in, struct npy_head *head, struct nd_error *err)
+static enum nd_status type_value(struct literal *in, struct npy_head *head,
+                                 struct nd_error *err)
 {
     const char *text;
-    size_t      len;
+    size_t len;
 
     literal_blank(in);
     const char *const begin = in->at;
@@ -227,13 +251,16 @@ static enum nd_status type_value(struct literal *in, struct npy_head *head, stru
 
 /* --- the header -------------------------------------------------------------------- */
 
-static enum nd_status head_value(struct literal *in, enum npy_key key, struct npy_head *head,
-                                 struct nd_error *err)
+static enum nd_status head_value(struct literal *in, enum npy_key key,
+                                 struct npy_head *head, struct nd_error *err)
 {
     switch (key) {
-    case KEY_DESCR: return type_value(in, head, err);
-    case KEY_SHAPE: return literal_shape(in, head, err);
-    default: break;
+    case KEY_DESCR:
+        return type_value(in, head, err);
+    case KEY_SHAPE:
+        return literal_shape(in, head, err);
+    default:
+        break;
     }
     head->fortran = literal_word(in, "True");
     if (!head->fortran && !literal_word(in, "False"))
@@ -241,17 +268,18 @@ static enum nd_status head_value(struct literal *in, enum npy_key key, struct np
     return ND_OK;
 }
 
-static enum nd_status head_parse(struct literal *in, struct npy_head *head, struct nd_error *err)
+static enum nd_status head_parse(struct literal *in, struct npy_head *head,
+                                 struct nd_error *err)
 {
     static const char *const names[KEY_COUNT] = {"descr", "fortran_order", "shape"};
-    bool                     seen[KEY_COUNT] = {false};
+    bool seen[KEY_COUNT] = {false};
 
     if (!literal_take(in, '{'))
         return literal_fail(in, "'{', the start of the header", err);
     for (bool more = true; !literal_take(in, '}');) {
         const char *text;
-        size_t      len;
-        int         key = 0;
+        size_t len;
+        int key = 0;
         if (!more || !literal_text(in, &text, &len))
             return literal_fail(in, "a quoted key", err);
         while (key < KEY_COUNT && !text_is(text, len, names[key]))
@@ -273,8 +301,8 @@ static enum nd_status head_parse(struct literal *in, struct npy_head *head, stru
     return ND_OK;
 }
 
-enum nd_status nd_npy_head_size(const unsigned char *bytes, uint64_t size, uint64_t *ret_size,
-                                struct nd_error *err)
+enum nd_status nd_npy_head_size(const unsigned char *bytes, uint64_t size,
+                                uint64_t *ret_size, struct nd_error *err)
 {
     if (size < ND_NPY_MAGIC_SIZE || memcmp(bytes, "\x93NUMPY", ND_NPY_MAGIC_SIZE) != 0)
         return nd_fail_at(err, ND_ERR_MALFORMED, 0, "the magic \\x93NUMPY of an array",
@@ -302,8 +330,8 @@ enum nd_status nd_npy_head_read(struct cursor *in, struct arena *arena,
                                 struct npy_head *ret_head, struct nd_error *err)
 {
     const unsigned char *const bytes = in->bytes + in->at;
-    const uint64_t             left = nd_cursor_left(in);
-    struct npy_head            head = {.dtype = ND_DTYPE_NONE};
+    const uint64_t left = nd_cursor_left(in);
+    struct npy_head head = {.dtype = ND_DTYPE_NONE};
 
     ND_TRY(nd_npy_head_size(bytes, left, &head.header_size, err));
     if (head.header_size > left)
@@ -321,8 +349,9 @@ enum nd_status nd_npy_head_read(struct cursor *in, struct arena *arena,
     if (head.dtype != ND_DTYPE_NONE &&
         !nd_shape_bytes(&head.shape, nd_dtype_info(head.dtype)->size, &head.data_size)) {
         char shape[400];
-        return nd_fail_at(err, ND_ERR_MALFORMED, in->at + text_at, "a shape below 2^63 bytes",
-                          "shape %s of %s", nd_shape_text(&head.shape, shape, sizeof shape),
+        return nd_fail_at(err, ND_ERR_MALFORMED, in->at + text_at,
+                          "a shape below 2^63 bytes", "shape %s of %s",
+                          nd_shape_text(&head.shape, shape, sizeof shape),
                           nd_dtype_info(head.dtype)->name);
     }
     in->at += head.header_size;
@@ -333,7 +362,7 @@ enum nd_status nd_npy_head_read(struct cursor *in, struct arena *arena,
 struct dump_slot nd_npy_slot(const struct npy_head *head)
 {
     struct dump_slot slot = nd_dump_slot_init();
-    int64_t          stride = 1;
+    int64_t stride = 1;
 
     slot.dtype = head->dtype;
     slot.dtype_text = head->dtype_text;

@@ -54,10 +54,11 @@ static const struct {
 /* Device formats (aclFormat of CANN's acl/acl_base.h); "" for those that are no more than
  * the logical order, which is nothing to note. */
 static const char *const npu_formats[] = {
-    [0] = "",            [1] = "NHWC",         [2] = "",          [3] = "NC1HWC0",
-    [4] = "FRACTAL_Z",   [12] = "NC1HWC0_C04", [16] = "HWCN",     [27] = "NDHWC",
-    [29] = "FRACTAL_NZ", [30] = "",            [32] = "NDC1HWC0", [33] = "FRACTAL_Z_3D",
-    [35] = "",           [47] = "",
+    [0] = "",        [1] = "NHWC",      [2] = "",
+    [3] = "NC1HWC0", [4] = "FRACTAL_Z", [12] = "NC1HWC0_C04",
+    [16] = "HWCN",   [27] = "NDHWC",    [29] = "FRACTAL_NZ",
+    [30] = "",       [32] = "NDC1HWC0", [33] = "FRACTAL_Z_3D",
+    [35] = "",       [47] = "",
 };
 enum { NPU_FORMAT_COUNT = sizeof npu_formats / sizeof *npu_formats };
 

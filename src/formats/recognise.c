@@ -15,26 +15,26 @@
 enum { TEXT_SAMPLE = 4096 };
 
 struct known {
-    unsigned    at;
+    unsigned at;
     const char *magic;
-    unsigned    len;
+    unsigned len;
     const char *what;
     const char *hint;
 };
 
-#define MAGIC(at, bytes, what, hint)                                                     \
-    {                                                                                    \
-        at, bytes, sizeof bytes - 1, what, hint                                          \
+#define MAGIC(at, bytes, what, hint)                                                       \
+    {                                                                                      \
+        at, bytes, sizeof bytes - 1, what, hint                                            \
     }
 
-#define LFS_HINT "the tensors are not here: run git lfs pull"
-#define UNPACK_HINT "unpack it first"
+#define LFS_HINT      "the tensors are not here: run git lfs pull"
+#define UNPACK_HINT   "unpack it first"
 #define DOWNLOAD_HINT "a download or a share link may have saved a page instead of the file"
 
 /* The first that holds; longer magics before their own prefixes. */
 static const struct known knowns[] = {
-    MAGIC(0, "version https://git-lfs.github.com/spec/", "a Git LFS pointer, not the file itself",
-          LFS_HINT),
+    MAGIC(0, "version https://git-lfs.github.com/spec/",
+          "a Git LFS pointer, not the file itself", LFS_HINT),
     MAGIC(0, "\x1f\x8b", "gzip inside gzip", "decompress it once before comparing"),
     MAGIC(0, "\x89HDF\r\n\x1a\n", "an HDF5 file",
           "write its datasets as .npz (h5py, numpy.savez)"),
@@ -42,9 +42,11 @@ static const struct known knowns[] = {
     MAGIC(0, "\xfe\xff", "a UTF-16 text", "save it as UTF-8"),
     MAGIC(0, "CDF\x01", "a netCDF file", "write its variables as .npz (numpy.savez)"),
     MAGIC(0, "CDF\x02", "a netCDF file", "write its variables as .npz (numpy.savez)"),
-    MAGIC(0, "GGUF", "a GGUF model file", "GGUF holds weights, not a dump of layer outputs"),
+    MAGIC(0, "GGUF", "a GGUF model file",
+          "GGUF holds weights, not a dump of layer outputs"),
     MAGIC(0, "MATLAB 5.0 MAT-file", "a MATLAB file", "write its arrays as .npz"),
-    MAGIC(4, "TFL3", "a TensorFlow Lite model", "a model is not a dump: run it and save tensors"),
+    MAGIC(4, "TFL3", "a TensorFlow Lite model",
+          "a model is not a dump: run it and save tensors"),
     MAGIC(0, "\x89PNG\r\n\x1a\n", "a PNG image", NULL),
     MAGIC(0, "\xff\xd8\xff", "a JPEG image", NULL),
     MAGIC(0, "GIF8", "a GIF image", NULL),
@@ -52,9 +54,9 @@ static const struct known knowns[] = {
     MAGIC(0, "SQLite format 3", "an SQLite database", NULL),
     MAGIC(0, "PAR1", "a Parquet file", NULL),
     MAGIC(0, "ARROW1", "an Arrow file", NULL),
-    MAGIC(0, "\x7f" "ELF", "a program or a shared library", NULL),
+    MAGIC(0, "\177ELF", "a program or a shared library", NULL),
     MAGIC(0, "\x28\xb5\x2f\xfd", "a zstd archive", UNPACK_HINT),
-    MAGIC(0, "\xfd" "7zXZ", "an xz archive", UNPACK_HINT),
+    MAGIC(0, "\3757zXZ", "an xz archive", UNPACK_HINT),
     MAGIC(0, "BZh", "a bzip2 archive", UNPACK_HINT),
     MAGIC(0, "\x04\x22\x4d\x18", "an lz4 archive", UNPACK_HINT),
     MAGIC(0, "7z\xbc\xaf\x27\x1c", "a 7z archive", UNPACK_HINT),
@@ -64,7 +66,8 @@ static const struct known knowns[] = {
     MAGIC(0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a Microsoft Office document", NULL),
 };
 
-static bool head_has(const struct dump_head *head, uint64_t at, const char *magic, size_t len)
+static bool head_has(const struct dump_head *head, uint64_t at, const char *magic,
+                     size_t len)
 {
     return head->size >= at && head->size - at >= len &&
            memcmp(head->bytes + at, magic, len) == 0;
@@ -113,9 +116,9 @@ static bool name_ends(const char *name, const char *end)
 static enum nd_status unknown_zip(const struct dump_head *head, struct nd_error *err)
 {
     struct arena *arena = nd_arena_new();
-    struct zip    zip;
-    const char   *what = "a ZIP archive without .npy members or a PyTorch data.pkl";
-    const char   *hint = "unpack it and compare the folder";
+    struct zip zip;
+    const char *what = "a ZIP archive without .npy members or a PyTorch data.pkl";
+    const char *hint = "unpack it and compare the folder";
 
     if (arena == NULL)
         return nd_fail_memory(err);
@@ -125,7 +128,8 @@ static enum nd_status unknown_zip(const struct dump_head *head, struct nd_error 
         const char *name = zip.members[i].name;
         if (name_ends(name, "constants.pkl") || strstr(name, "/code/") != NULL) {
             what = "a TorchScript program, not a file of tensors";
-            hint = "load it with torch.jit.load and save its state_dict(), or dump its layers";
+            hint =
+                "load it with torch.jit.load and save its state_dict(), or dump its layers";
             break;
         }
         if (name_ends(name, ".npy")) {
@@ -164,13 +168,14 @@ static enum nd_status unknown_is(struct nd_error *err, const char *what, const c
 /* Bytes that no magic names: how they begin is what a person can use. */
 static enum nd_status unknown_bytes(const struct dump_head *head, struct nd_error *err)
 {
-    char     shown[3 * 16 + 1] = "";
+    char shown[3 * 16 + 1] = "";
     unsigned n = head->size < 16 ? (unsigned)head->size : 16;
 
     for (unsigned i = 0; i < n; i++)
-        snprintf(shown + (size_t)i * 3, sizeof shown - (size_t)i * 3, "%02x%s", head->bytes[i],
-                 i + 1 < n ? " " : "");
-    nd_fail_at(err, ND_ERR_UNKNOWN_FORMAT, 0, "the beginning of a known dump format", "%s", shown);
+        snprintf(shown + (size_t)i * 3, sizeof shown - (size_t)i * 3, "%02x%s",
+                 head->bytes[i], i + 1 < n ? " " : "");
+    nd_fail_at(err, ND_ERR_UNKNOWN_FORMAT, 0, "the beginning of a known dump format", "%s",
+               shown);
     nd_error_hint(err, "plain numbers without a header need --raw, for example "
                        "--raw float32:4,128,768");
     return ND_ERR_UNKNOWN_FORMAT;
@@ -179,7 +184,8 @@ static enum nd_status unknown_bytes(const struct dump_head *head, struct nd_erro
 enum nd_status nd_format_unknown(const struct dump_head *head, struct nd_error *err)
 {
     if (head->size == 0)
-        return unknown_is(err, "an empty file", "the program that wrote it may have been stopped");
+        return unknown_is(err, "an empty file",
+                          "the program that wrote it may have been stopped");
     for (size_t i = 0; i < sizeof knowns / sizeof *knowns; i++)
         if (head_has(head, knowns[i].at, knowns[i].magic, knowns[i].len))
             return unknown_is(err, knowns[i].what, knowns[i].hint);
@@ -198,9 +204,11 @@ enum nd_status nd_format_unknown(const struct dump_head *head, struct nd_error *
     if (head_says(head, "{") || head_says(head, "["))
         return unknown_is(err, "a JSON text that is no known dump", NULL);
     if (head_is_text(head))
-        return unknown_is(err, "a text without any tensor statistics in it",
-                          "a line of a log reads like: layer1.conv: max=0.123456, mean=0.012345");
-    if (head->size >= 2 && head->bytes[0] == 0x80 && head->bytes[1] >= 2 && head->bytes[1] <= 5)
+        return unknown_is(
+            err, "a text without any tensor statistics in it",
+            "a line of a log reads like: layer1.conv: max=0.123456, mean=0.012345");
+    if (head->size >= 2 && head->bytes[0] == 0x80 && head->bytes[1] >= 2 &&
+        head->bytes[1] <= 5)
         return unknown_is(err, "a Python pickle that torch.save did not write",
                           "save the tensors with torch.save or numpy.savez");
     return unknown_bytes(head, err);

@@ -32,7 +32,7 @@ const struct dump_format *nd_format_by_name(const char *name)
 const struct dump_format *nd_format_recognise(const struct dump_head *head)
 {
     const struct dump_format *best = NULL;
-    int                       most = 0;
+    int most = 0;
 
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         const int bits = formats[i]->probe == NULL ? 0 : formats[i]->probe(head);
@@ -44,14 +44,16 @@ const struct dump_format *nd_format_recognise(const struct dump_head *head)
     return best;
 }
 
-const struct dump_format *nd_format_recognise_directory(const struct dump_directory *directory)
+const struct dump_format *
+nd_format_recognise_directory(const struct dump_directory *directory)
 {
     const struct dump_format *best = NULL;
-    int                       most = 0;
+    int most = 0;
 
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        const int bits =
-            formats[i]->probe_directory == NULL ? 0 : formats[i]->probe_directory(directory);
+        const int bits = formats[i]->probe_directory == NULL
+                             ? 0
+                             : formats[i]->probe_directory(directory);
         if (bits > most) {
             most = bits;
             best = formats[i];

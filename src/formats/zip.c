@@ -28,11 +28,9 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "formats/zip_end.h"
+
 enum {
-    END_SIZE = 22,
-    END_SEARCH = END_SIZE + 65535, /* the comment's length has 16 bits */
-    LOCATOR_SIZE = 20,
-    END64_SIZE = 56,
     ENTRY_SIZE = 46,
     LOCAL_SIZE = 30,
     MAX_MEMBERS = 1000000,
@@ -44,149 +42,17 @@ enum {
 /* Deflate makes at most 258 bytes out of 2 bits: 1032 to 1, and a little for the start. */
 #define DEFLATE_RATIO UINT64_C(1032)
 
-struct zip_end {
-    uint64_t entries, size, offset; /* of the directory; offset counts from the file's start */
-    uint64_t shift;                 /* bytes in front of the archive */
-};
-
-static unsigned load16(const unsigned char *p)
-{
-    return (unsigned)nd_load_le(p, 2);
-}
-
-static bool has_mark(const struct cursor *file, uint64_t at, const char *mark)
-{
-    return at <= file->size && file->size - at >= 4 && memcmp(file->bytes + at, mark, 4) == 0;
-}
-
-static bool find_end(const struct cursor *file, uint64_t *ret_at)
-{
-    const uint64_t size = file->size;
-    const uint64_t first = size > END_SEARCH ? size - END_SEARCH : 0;
-
-    if (size < END_SIZE)
-        return false;
-    for (uint64_t at = size - END_SIZE + 1; at-- > first;)
-        if (file->bytes[at] == 'P' && has_mark(file, at, "PK\5\6") &&
-            load16(file->bytes + at + 20) <= size - at - END_SIZE) {
-            *ret_at = at;
-            return true;
-        }
-    return false;
-}
-
-bool nd_zip_probe(const unsigned char *bytes, uint64_t size)
-{
-    const struct cursor file = {bytes, size, 0};
-
-    return has_mark(&file, 0, "PK\3\4") || has_mark(&file, 0, "PK\5\6") ||
-           has_mark(&file, 0, "PK\7\x8");
-}
-
-bool nd_zip_ends(const unsigned char *bytes, uint64_t size)
-{
-    const struct cursor file = {bytes, size, 0};
-    uint64_t            at;
-
-    return find_end(&file, &at);
-}
-
-/* Where the ZIP64 end record lies: where the locator says, or, when bytes stand in front
- * of the archive, right before the locator. */
-static bool find_end64(const struct cursor *file, uint64_t end_at, uint64_t *ret_at)
-{
-    if (end_at < LOCATOR_SIZE || !has_mark(file, end_at - LOCATOR_SIZE, "PK\6\7"))
-        return false;
-    const uint64_t locator_at = end_at - LOCATOR_SIZE;
-    const uint64_t said = nd_load_le(file->bytes + locator_at + 8, 8);
-    if (locator_at >= END64_SIZE && said <= locator_at - END64_SIZE &&
-        has_mark(file, said, "PK\6\6")) {
-        *ret_at = said;
-        return true;
-    }
-    if (locator_at >= END64_SIZE && has_mark(file, locator_at - END64_SIZE, "PK\6\6")) {
-        *ret_at = locator_at - END64_SIZE;
-        return true;
-    }
-    return false;
-}
-
-static enum nd_status read_end64(const struct cursor *file, uint64_t end_at, bool needed,
-                                 struct zip_end *end, uint64_t *ret_directory_end,
-                                 struct nd_error *err)
-{
-    const unsigned char *const old = file->bytes + end_at;
-    uint64_t                   at;
-
-    if (!find_end64(file, end_at, &at)) {
-        if (needed)
-            return nd_fail_at(err, ND_ERR_MALFORMED, end_at, "a ZIP64 end record before it",
-                              "an end record that refers to one");
-        return ND_OK;
-    }
-    const unsigned char *const p = file->bytes + at;
-    if (nd_load_le(p + 16, 4) != 0 || nd_load_le(p + 20, 4) != 0 ||
-        nd_load_le(p + 24, 8) != nd_load_le(p + 32, 8))
-        return nd_fail_at(err, ND_ERR_UNSUPPORTED, at, "an archive of one file",
-                          "one part of a ZIP archive of several");
-    if (load16(old + 10) == 0xffff)
-        end->entries = nd_load_le(p + 32, 8);
-    if (nd_load_le(old + 12, 4) == 0xffffffff)
-        end->size = nd_load_le(p + 40, 8);
-    if (nd_load_le(old + 16, 4) == 0xffffffff)
-        end->offset = nd_load_le(p + 48, 8);
-    *ret_directory_end = at;
-    return ND_OK;
-}
-
-static enum nd_status read_end(const struct cursor *file, struct zip_end *ret_end,
-                               struct nd_error *err)
-{
-    struct zip_end end = {0};
-    uint64_t       at;
-
-    if (!find_end(file, &at))
-        return nd_fail_at(err, ND_ERR_MALFORMED, file->size,
-                          "the central directory at the end of a ZIP archive",
-                          "the end of the file after %" PRIu64 " bytes: it was cut off",
-                          file->size);
-    const unsigned char *const p = file->bytes + at;
-    end.entries = load16(p + 10);
-    end.size = nd_load_le(p + 12, 4);
-    end.offset = nd_load_le(p + 16, 4);
-    const bool needs64 = end.size == 0xffffffff || end.offset == 0xffffffff;
-    if ((load16(p + 4) != 0 && load16(p + 4) != 0xffff) ||
-        (load16(p + 6) != 0 && load16(p + 6) != 0xffff) || load16(p + 8) != load16(p + 10))
-        return nd_fail_at(err, ND_ERR_UNSUPPORTED, at, "an archive of one file",
-                          "one part of a ZIP archive of several");
-
-    uint64_t directory_end = at;
-    ND_TRY(read_end64(file, at, needs64, &end, &directory_end, err));
-    if (end.size > directory_end || end.offset > directory_end - end.size)
-        return nd_fail_at(err, ND_ERR_MALFORMED, at, "a central directory before the end record",
-                          "one of %" PRIu64 " bytes at %" PRIu64, end.size, end.offset);
-    /* Offsets count from the archive's first byte, which may not be the file's: Python
-     * finds it by where the directory ends, and so do we, unless there is none there. */
-    const uint64_t shift = directory_end - end.size - end.offset;
-    if (end.size > 0 && has_mark(file, end.offset + shift, "PK\1\2")) {
-        end.shift = shift;
-        end.offset += shift;
-    }
-    *ret_end = end;
-    return ND_OK;
-}
-
 /* The ZIP64 extra: values for exactly those slots that are all ones. */
-static bool read_extra64(const unsigned char *extra, unsigned len, struct zip_member *member,
-                         uint64_t *inout_disk)
+static bool read_extra64(const unsigned char *extra, unsigned len,
+                         struct zip_member *member, uint64_t *inout_disk)
 {
     uint64_t *const slots[] = {&member->size, &member->stored_size, &member->header_at};
-    bool            wanted = *inout_disk == 0xffff;
+    bool wanted = *inout_disk == 0xffff;
 
     for (unsigned i = 0; i < 3; i++)
         wanted = wanted || *slots[i] == 0xffffffff;
     for (unsigned at = 0; wanted && len - at >= 4;) {
-        const unsigned id = load16(extra + at), size = load16(extra + at + 2);
+        const unsigned id = nd_zip_load16(extra + at), size = nd_zip_load16(extra + at + 2);
         if (size > len - at - 4)
             return false;
         if (id == 1) {
@@ -209,8 +75,10 @@ static const char *method_trouble(struct arena *arena, unsigned method)
                        : method == 93 ? " (zstd)"
                        : method == 99 ? " (AES)"
                                       : "";
-    return nd_arena_format(arena, "compression method %u%s is not supported: only stored and "
-                           "deflated members are", method, name);
+    return nd_arena_format(arena,
+                           "compression method %u%s is not supported: only stored and "
+                           "deflated members are",
+                           method, name);
 }
 
 /* Finds the data of a member behind its local header; says why it cannot be read. */
@@ -221,14 +89,18 @@ static const char *member_locate(const struct cursor *file, struct arena *arena,
     if (disk != 0)
         return "it lies in another part of a split archive";
     if (member->header_at > directory_at || directory_at - member->header_at < LOCAL_SIZE ||
-        !has_mark(file, member->header_at, "PK\3\4"))
-        return nd_arena_format(arena, "no local header at byte %" PRIu64, member->header_at);
+        !nd_zip_mark(file, member->header_at, "PK\3\4"))
+        return nd_arena_format(arena, "no local header at byte %" PRIu64,
+                               member->header_at);
     const unsigned char *const local = file->bytes + member->header_at;
-    member->offset = member->header_at + LOCAL_SIZE + load16(local + 26) + load16(local + 28);
-    if (member->offset > directory_at || member->stored_size > directory_at - member->offset)
-        return nd_arena_format(arena, "%" PRIu64 " bytes of data at byte %" PRIu64
-                               " run into the directory at byte %" PRIu64, member->stored_size,
-                               member->offset, directory_at);
+    member->offset = member->header_at + LOCAL_SIZE + nd_zip_load16(local + 26) +
+                     nd_zip_load16(local + 28);
+    if (member->offset > directory_at ||
+        member->stored_size > directory_at - member->offset)
+        return nd_arena_format(arena,
+                               "%" PRIu64 " bytes of data at byte %" PRIu64
+                               " run into the directory at byte %" PRIu64,
+                               member->stored_size, member->offset, directory_at);
     if ((flags & FLAG_ENCRYPTED) != 0)
         return "it is encrypted";
     if ((flags & FLAG_PATCH) != 0)
@@ -236,10 +108,12 @@ static const char *member_locate(const struct cursor *file, struct arena *arena,
     if (member->method != 0 && member->method != 8)
         return method_trouble(arena, member->method);
     if (member->method == 0 && member->size != member->stored_size)
-        return nd_arena_format(arena, "stored in %" PRIu64 " bytes, but said to have %" PRIu64,
+        return nd_arena_format(arena,
+                               "stored in %" PRIu64 " bytes, but said to have %" PRIu64,
                                member->stored_size, member->size);
     if (member->method == 8 && member->size / DEFLATE_RATIO > member->stored_size)
-        return nd_arena_format(arena, "%" PRIu64 " bytes cannot hold %" PRIu64 " deflated ones",
+        return nd_arena_format(arena,
+                               "%" PRIu64 " bytes cannot hold %" PRIu64 " deflated ones",
                                member->stored_size, member->size);
     return NULL;
 }
@@ -248,24 +122,25 @@ static enum nd_status read_entry(const struct cursor *file, struct cursor *in,
                                  struct arena *arena, const struct zip_end *end,
                                  struct zip_member *ret_member, struct nd_error *err)
 {
-    const uint64_t       entry_at = in->at;
+    const uint64_t entry_at = in->at;
     const unsigned char *p, *name, *extra;
-    struct zip_member    member = {0};
+    struct zip_member member = {0};
 
     if (!nd_cursor_take(in, ENTRY_SIZE, &p) || memcmp(p, "PK\1\2", 4) != 0)
-        return nd_fail_at(err, ND_ERR_MALFORMED, entry_at, "an entry of the central directory",
-                          "other bytes");
-    const unsigned name_len = load16(p + 28), extra_len = load16(p + 30);
+        return nd_fail_at(err, ND_ERR_MALFORMED, entry_at,
+                          "an entry of the central directory", "other bytes");
+    const unsigned name_len = nd_zip_load16(p + 28), extra_len = nd_zip_load16(p + 30);
     if (!nd_cursor_take(in, name_len, &name) || !nd_cursor_take(in, extra_len, &extra) ||
-        !nd_cursor_skip(in, load16(p + 32)))
+        !nd_cursor_skip(in, nd_zip_load16(p + 32)))
         return nd_fail_at(err, ND_ERR_MALFORMED, entry_at, "an entry inside the directory",
                           "an entry that runs over its end");
     if (name_len > MAX_NAME)
         return nd_fail_at(err, ND_ERR_LIMIT, entry_at, "member names of at most 4096 bytes",
                           "a name of %u bytes", name_len);
     if (memchr(name, '\0', name_len) != NULL)
-        return nd_fail_at(err, ND_ERR_MALFORMED, entry_at, "a member name", "a zero byte in one");
-    member.method = (uint16_t)load16(p + 10);
+        return nd_fail_at(err, ND_ERR_MALFORMED, entry_at, "a member name",
+                          "a zero byte in one");
+    member.method = (uint16_t)nd_zip_load16(p + 10);
     member.crc = (uint32_t)nd_load_le(p + 16, 4);
     member.stored_size = nd_load_le(p + 20, 4);
     member.size = nd_load_le(p + 24, 4);
@@ -274,7 +149,7 @@ static enum nd_status read_entry(const struct cursor *file, struct cursor *in,
     if (member.name == NULL)
         return nd_fail_memory(err);
 
-    uint64_t disk = load16(p + 34);
+    uint64_t disk = nd_zip_load16(p + 34);
     if (!read_extra64(extra, extra_len, &member, &disk)) {
         member.trouble = "its ZIP64 extra field is missing or short";
         member.header_at = UINT64_MAX;
@@ -283,7 +158,7 @@ static enum nd_status read_entry(const struct cursor *file, struct cursor *in,
         member.header_at = UINT64_MAX;
     } else {
         member.trouble =
-            member_locate(file, arena, end->offset, load16(p + 8), disk, &member);
+            member_locate(file, arena, end->offset, nd_zip_load16(p + 8), disk, &member);
     }
     *ret_member = member;
     return ND_OK;
@@ -313,16 +188,17 @@ static enum nd_status check_places(struct zip_member **sorted, size_t count,
         if (sorted[i]->offset == 0)
             continue; /* no local header: nothing of it is ever read */
         if (before != NULL && sorted[i]->header_at < before->offset + before->stored_size)
-            return nd_fail_at(err, ND_ERR_MALFORMED, sorted[i]->header_at,
-                              "members that do not overlap", "member '%.120s' inside '%.120s'",
-                              sorted[i]->name, before->name);
+            return nd_fail_at(
+                err, ND_ERR_MALFORMED, sorted[i]->header_at, "members that do not overlap",
+                "member '%.120s' inside '%.120s'", sorted[i]->name, before->name);
         if (sorted[i]->trouble == NULL)
             before = sorted[i];
     }
     return ND_OK;
 }
 
-static enum nd_status check_names(struct zip_member **sorted, size_t count, struct nd_error *err)
+static enum nd_status check_names(struct zip_member **sorted, size_t count,
+                                  struct nd_error *err)
 {
     qsort(sorted, count, sizeof *sorted, by_name);
     for (size_t i = 1; i < count; i++)
@@ -337,16 +213,16 @@ enum nd_status nd_zip_read(struct cursor file, struct arena *arena, struct zip *
                            struct nd_error *err)
 {
     struct zip_end end = {0};
-    struct zip     zip = {0};
+    struct zip zip = {0};
 
-    ND_TRY(read_end(&file, &end, err));
+    ND_TRY(nd_zip_end_read(&file, &end, err));
     if (end.entries > MAX_MEMBERS)
         return nd_fail(err, ND_ERR_LIMIT, "at most 1000000 members", "%" PRIu64 " members",
                        end.entries);
     if (end.entries > end.size / ENTRY_SIZE)
         return nd_fail_at(err, ND_ERR_MALFORMED, end.offset, "room for every entry",
-                          "%" PRIu64 " entries in a directory of %" PRIu64 " bytes", end.entries,
-                          end.size);
+                          "%" PRIu64 " entries in a directory of %" PRIu64 " bytes",
+                          end.entries, end.size);
     zip.members = nd_arena_alloc(arena, (size_t)end.entries, sizeof *zip.members);
     zip.by_name = nd_arena_alloc(arena, (size_t)end.entries, sizeof *zip.by_name);
     if (zip.members == NULL || zip.by_name == NULL)
@@ -358,8 +234,8 @@ enum nd_status nd_zip_read(struct cursor file, struct arena *arena, struct zip *
     }
     if (in.at != in.size)
         return nd_fail_at(err, ND_ERR_MALFORMED, in.at, "the end of the directory",
-                          "%" PRIu64 " bytes more than its %zu entries take", in.size - in.at,
-                          zip.count);
+                          "%" PRIu64 " bytes more than its %zu entries take",
+                          in.size - in.at, zip.count);
     ND_TRY(check_places(zip.by_name, zip.count, err));
     ND_TRY(check_names(zip.by_name, zip.count, err));
     *ret_zip = zip;
@@ -390,11 +266,13 @@ bool nd_zip_inflate_head(const unsigned char *bytes, uint64_t size, unsigned cha
     if (want > UINT32_MAX || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
         return false;
     stream.next_in = (unsigned char *)(uintptr_t)bytes;
-    stream.avail_in = size > UINT32_MAX ? UINT32_MAX : (uInt)size; /* a head needs no more */
+    stream.avail_in =
+        size > UINT32_MAX ? UINT32_MAX : (uInt)size; /* a head needs no more */
     stream.next_out = dst;
     stream.avail_out = (uInt)want;
     const int code = inflate(&stream, Z_SYNC_FLUSH);
     *ret_got = want - stream.avail_out;
     inflateEnd(&stream);
-    return (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) && *ret_got == want;
+    return (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) &&
+           *ret_got == want;
 }

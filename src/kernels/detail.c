@@ -114,6 +114,8 @@ static double detail_edge(unsigned k)
 {
     const unsigned field = k / 16, sixteenths = k % 16;
 
+    if (field >= 255)
+        return HUGE_VAL; /* as the bits of a float32 say */
     return field == 0 ? ldexp(sixteenths, -126 - 4)
                       : ldexp(16 + sixteenths, (int)field - 127 - 4);
 }

@@ -35,6 +35,7 @@ struct report {
     void (*layer)(struct report_job *job, const struct nd_layer *layer);
     void (*end)(struct report_job *job, const struct nd_result *result);
     void (*listing)(struct report_job *job, const struct nd_listing *listing);
+    /* NULL: nothing is written of an error, and an older report is removed. */
     void (*error)(struct report_job *job, const struct nd_error *error);
 };
 

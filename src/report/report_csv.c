@@ -63,6 +63,12 @@ static void csv_row_end(struct report_job *job)
     job->shown = 0;
 }
 
+static void csv_head(struct report_job *job, const char *const *columns, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        csv_text(job, columns[i]);
+}
+
 static void csv_begin(struct report_job *job, const struct nd_result *result)
 {
     static const char *const columns[] = {"index",
@@ -89,10 +95,8 @@ static void csv_begin(struct report_job *job, const struct nd_result *result)
                                           "differ"};
 
     (void)result;
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        csv_text(job, columns[i]);
-    for (size_t i = 0; i < METRIC_COUNT; i++)
-        csv_text(job, metric_columns[i]);
+    csv_head(job, columns, sizeof columns / sizeof columns[0]);
+    csv_head(job, metric_columns, METRIC_COUNT);
     csv_row_end(job);
 }
 
@@ -161,10 +165,58 @@ static void csv_end(struct report_job *job, const struct nd_result *result)
     (void)result;
 }
 
+static void csv_list_slot(struct report_job *job, const struct nd_list_slot *slot)
+{
+    const double statistics[] = {slot->min, slot->max, slot->mean, slot->norm};
+    char shape[FIGURE_SIZE];
+
+    csv_text(job, slot->name);
+    csv_text(job, nd_evidence_word(slot->evidence));
+    csv_text(job, slot->dtype);
+    csv_text(job, nd_figure_shape(&slot->shape, shape));
+    csv_text(job, nd_figure_shape(&slot->storage, shape));
+    csv_text(job, slot->layout);
+    csv_count(job, slot->n);
+    for (size_t i = 0; i < sizeof statistics / sizeof statistics[0]; i++)
+        csv_number(job, slot->has_stats ? statistics[i] : (double)NAN);
+    csv_count(job, slot->nonfinite.nan);
+    csv_count(job, slot->nonfinite.pos_inf);
+    csv_count(job, slot->nonfinite.neg_inf);
+    csv_text(job, slot->broken);
+}
+
+static void csv_listing(struct report_job *job, const struct nd_listing *listing)
+{
+    static const char *const columns[] = {
+        "index",   "step",       "rank",    "name",     "type",  "direction",
+        "call",    "attributes", "slot",    "evidence", "dtype", "shape",
+        "storage", "layout",     "n",       "min",      "max",   "mean",
+        "norm",    "nan",        "pos_inf", "neg_inf",  "broken"};
+
+    csv_head(job, columns, sizeof columns / sizeof columns[0]);
+    csv_row_end(job);
+    for (size_t i = 0; i < listing->layer_count; i++) {
+        const struct nd_list_layer *layer = &listing->layers[i];
+        for (size_t k = 0; k < layer->slot_count; k++) {
+            csv_count(job, i);
+            csv_place(job, layer->step);
+            csv_place(job, layer->rank);
+            csv_text(job, layer->name);
+            csv_text(job, layer->type);
+            csv_text(job, layer->direction);
+            csv_place(job, layer->call);
+            csv_text(job, layer->attributes);
+            csv_list_slot(job, &layer->slots[k]);
+            csv_row_end(job);
+        }
+    }
+}
+
 const struct report nd_report_csv = {
     .name = "csv",
     .title = "one row a slot, for spreadsheets",
     .begin = csv_begin,
     .layer = csv_layer,
     .end = csv_end,
+    .listing = csv_listing,
 };

@@ -179,6 +179,35 @@ static void markdown_end(struct report_job *job, const struct nd_result *result)
     nd_out_printf(&job->page.out, "%d\n", result->exit_code);
 }
 
+static void markdown_listing(struct report_job *job, const struct nd_listing *listing)
+{
+    struct out *out = &job->page.out;
+    char text[FIGURE_SIZE];
+
+    nd_out_raw(out, "### ");
+    markdown_text(job, listing->dump.path);
+    nd_out_printf(out, "\n\n| # | %s | %s | %s | %s | %s |\n|--:|---|---|---|---|---|\n",
+                  markdown_words(job, "column.layer"), markdown_words(job, "column.type"),
+                  markdown_words(job, "column.slot"), markdown_words(job, "column.dtype"),
+                  markdown_words(job, "column.shape"));
+    for (size_t i = 0; i < listing->layer_count; i++) {
+        const struct nd_list_layer *layer = &listing->layers[i];
+        for (size_t k = 0; k < layer->slot_count; k++) {
+            const struct nd_list_slot *slot = &layer->slots[k];
+            const char *const cells[] = {layer->name, layer->type, slot->name,
+                                         slot->dtype == NULL ? "?" : slot->dtype,
+                                         nd_figure_shape(&slot->shape, text)};
+            nd_out_printf(out, "| %zu |", i);
+            for (size_t c = 0; c < sizeof cells / sizeof cells[0]; c++) {
+                nd_out_raw(out, " ");
+                markdown_text(job, cells[c]);
+                nd_out_raw(out, " |");
+            }
+            nd_out_raw(out, "\n");
+        }
+    }
+}
+
 const struct report nd_report_markdown = {
     .name = "markdown",
     .title = "for comments and wikis",
@@ -187,4 +216,5 @@ const struct report nd_report_markdown = {
     .finding = markdown_finding,
     .layer = markdown_layer,
     .end = markdown_end,
+    .listing = markdown_listing,
 };

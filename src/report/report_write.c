@@ -127,9 +127,6 @@ enum nd_status nd_report_listing(const struct nd_listing *listing, const char *n
     struct report_job job;
 
     ND_TRY(report_find(name, &report, err));
-    if (report->listing == NULL)
-        return nd_fail(err, ND_ERR_USAGE, "text or json", "no listing in format \"%s\"",
-                       name);
     job_init(&job, options);
     report->listing(&job, listing);
     const enum nd_status status = job_flush(&job, stream, err);

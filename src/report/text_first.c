@@ -55,27 +55,37 @@ static void first_heading(struct page *page, const struct nd_result *result,
     nd_page_end(page);
 }
 
+/* "LayerNorm, output.0, float32 [4, 128, 768]"; what is not known is left out. */
 static void first_slot(struct page *page, const struct nd_layer *layer,
                        const struct nd_slot *slot)
 {
-    char shape[FIGURE_SIZE];
-    const char *sides[] = {slot->dtype[0] == NULL ? "?" : slot->dtype[0],
-                           slot->dtype[1] == NULL ? "?" : slot->dtype[1]};
+    const char *reference = slot->dtype[0], *candidate = slot->dtype[1];
+    const char *comma = nd_page_words(page, "report.comma");
+    char shape[FIGURE_SIZE], id[64];
 
     first_indent(page);
     if (layer->type[0] != '\0') {
         nd_page_flow(page, INK_PLAIN, layer->type);
-        nd_page_flow(page, INK_PLAIN, ", ");
+        nd_page_flow(page, INK_PLAIN, comma);
     }
     nd_page_flow(page, INK_PLAIN, slot->name);
-    nd_page_flow(page, INK_PLAIN, ", ");
-    nd_page_flow(page, INK_PLAIN, sides[0]);
-    if (strcmp(sides[0], sides[1]) != 0) {
-        nd_page_flow(page, INK_PLAIN, " / ");
-        nd_page_flow(page, INK_PLAIN, sides[1]);
+    if (reference != NULL || candidate != NULL) {
+        nd_page_flow(page, INK_PLAIN, comma);
+        nd_page_flow(page, INK_PLAIN, reference == NULL ? "?" : reference);
+        if (reference == NULL || candidate == NULL || strcmp(reference, candidate) != 0) {
+            nd_page_flow(page, INK_PLAIN, " / ");
+            nd_page_flow(page, INK_PLAIN, candidate == NULL ? "?" : candidate);
+        }
     }
-    nd_page_flow(page, INK_PLAIN, " ");
-    nd_page_flow(page, INK_PLAIN, nd_figure_shape(&slot->shape, shape));
+    if (slot->shape.rank > 0 || slot->evidence == ND_EVIDENCE_VALUES) {
+        nd_page_flow(page, INK_PLAIN, " ");
+        nd_page_flow(page, INK_PLAIN, nd_figure_shape(&slot->shape, shape));
+    }
+    if (slot->evidence != ND_EVIDENCE_VALUES) {
+        nd_page_flow(page, INK_PLAIN, comma);
+        snprintf(id, sizeof id, "evidence.%s", nd_evidence_word(slot->evidence));
+        nd_page_flow(page, INK_PLAIN, nd_page_words(page, id));
+    }
     nd_page_end(page);
 }
 
@@ -94,23 +104,44 @@ static void first_metric(struct page *page, const struct nd_slot *slot, const ch
     ND_SAY_ITEM(page, INK_PLAIN, id, VALUE_TEXT("value", text));
 }
 
+/* Statistics of both sides, where they are all there is. */
+static void first_statistics(struct page *page, const struct nd_slot *slot)
+{
+    static const char *const keys[] = {"max", "min", "mean", "norm"};
+    char id[64], reference[FIGURE_SIZE], candidate[FIGURE_SIZE], hidden[FIGURE_SIZE];
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const struct nd_metric_value *metric = nd_slot_metric(slot, keys[i]);
+        if (metric == NULL || metric->kind != ND_METRIC_PAIR)
+            continue;
+        snprintf(id, sizeof id, "column.%s", keys[i]);
+        ND_SAY_ITEM(
+            page, INK_PLAIN, "report.metric.pair",
+            VALUE_TEXT("name", nd_page_words(page, id)),
+            VALUE_TEXT("reference", nd_figure_element(metric->value[0], reference)),
+            VALUE_TEXT("candidate", nd_figure_element(metric->value[1], candidate)));
+    }
+    if (isnan(slot->hidden_up_to))
+        return;
+    nd_page_end(page);
+    first_indent(page);
+    ND_SAY(page, INK_PLAIN, "report.lower_bound",
+           VALUE_TEXT("hidden", nd_figure_drift(slot->hidden_up_to, hidden)));
+}
+
 static void first_metrics(struct page *page, const struct nd_slot *slot)
 {
     static const char *const keys[] = {"max_abs", "mean_abs", "max_rel", "cosine"};
-    char drift[FIGURE_SIZE], hidden[FIGURE_SIZE];
+    char drift[FIGURE_SIZE];
 
     first_indent(page);
     ND_SAY_ITEM(page, nd_text_tier_ink(slot->tier), "report.metric.drift",
                 VALUE_TEXT("value", nd_figure_drift(slot->drift, drift)));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         first_metric(page, slot, keys[i]);
+    if (slot->evidence == ND_EVIDENCE_STATISTICS)
+        first_statistics(page, slot);
     nd_page_end(page);
-    if (slot->evidence == ND_EVIDENCE_STATISTICS && !isnan(slot->hidden_up_to)) {
-        first_indent(page);
-        ND_SAY(page, INK_PLAIN, "report.lower_bound",
-               VALUE_TEXT("hidden", nd_figure_drift(slot->hidden_up_to, hidden)));
-        nd_page_end(page);
-    }
 }
 
 static void first_trouble(struct page *page, const struct nd_slot *slot)

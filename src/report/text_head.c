@@ -43,7 +43,8 @@ static void line_init(struct dump_line *line, const struct page *page,
     };
     nd_catalogue_fill(nd_page_words(page, "report.counts"), values, 2, &line->counts);
     line->cells[CELL_COUNTS] = line->counts.len == 0 ? "" : line->counts.bytes;
-    line->cells[CELL_BYTES] = nd_figure_bytes(dump->bytes, line->bytes);
+    line->cells[CELL_BYTES] =
+        dump->bytes == 0 ? "" : nd_figure_bytes(dump->bytes, line->bytes);
     line->cells[CELL_DEVICE] = dump->device == NULL ? "" : dump->device;
     line->cells[CELL_DTYPE] = dump->dtype == NULL ? "" : dump->dtype;
 }
@@ -119,6 +120,13 @@ void nd_text_dumps(struct page *page, const char *const *labels,
     }
 }
 
+static const char *head_scope_id(const struct nd_coverage *coverage, bool whole)
+{
+    if (coverage->bytes_total == 0)
+        return "report.compared.statistics";
+    return whole ? "report.compared.all" : "report.compared.part";
+}
+
 /* Where the order comes from and how much was compared: one line if both fit. */
 static void head_scope(struct page *page, const struct nd_result *result)
 {
@@ -134,10 +142,9 @@ static void head_scope(struct page *page, const struct nd_result *result)
         VALUE_TEXT("bytes", nd_figure_bytes(coverage->bytes_compared, done)),
         VALUE_TEXT("total", nd_figure_bytes(coverage->bytes_total, total)),
     };
-    nd_catalogue_fill(nd_page_words(page, strcmp(done, total) == 0
-                                              ? "report.compared.all"
-                                              : "report.compared.part"),
-                      values, sizeof values / sizeof values[0], &compared);
+    nd_catalogue_fill(
+        nd_page_words(page, head_scope_id(coverage, strcmp(done, total) == 0)), values,
+        sizeof values / sizeof values[0], &compared);
     const char *words = compared.len == 0 ? "" : compared.bytes;
     nd_text_label(page, "report.order");
     strcat(strcpy(id, "order."), nd_order_word(order));

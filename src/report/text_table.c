@@ -89,26 +89,29 @@ static void row_note(struct page *page, const struct nd_layer *layer)
 
 static void row_slot(struct page *page, const struct nd_slot *slot, unsigned indent)
 {
+    const char *reference = slot->dtype[0], *candidate = slot->dtype[1];
     char text[FIGURE_SIZE], id[FIGURE_SIZE];
 
     page->indent = indent + 2;
     nd_page_tab(page, indent);
     nd_page_flow(page, INK_PLAIN, slot->name);
     nd_page_flow(page, INK_PLAIN, "  ");
-    nd_page_flow(page, INK_PLAIN, slot->dtype[0] == NULL ? "?" : slot->dtype[0]);
-    if (slot->dtype[1] != NULL && slot->dtype[0] != NULL &&
-        strcmp(slot->dtype[0], slot->dtype[1]) != 0) {
+    nd_page_flow(page, INK_PLAIN, reference == NULL ? "" : reference);
+    if (reference != NULL && candidate != NULL && strcmp(reference, candidate) != 0) {
         nd_page_flow(page, INK_PLAIN, "/");
-        nd_page_flow(page, INK_PLAIN, slot->dtype[1]);
+        nd_page_flow(page, INK_PLAIN, candidate);
     }
-    nd_page_flow(page, INK_PLAIN, " ");
-    nd_page_flow(page, INK_PLAIN, nd_figure_shape(&slot->shape, text));
+    if (slot->shape.rank > 0 || slot->evidence == ND_EVIDENCE_VALUES) {
+        nd_page_flow(page, INK_PLAIN, " ");
+        nd_page_flow(page, INK_PLAIN, nd_figure_shape(&slot->shape, text));
+    }
     nd_page_flow(page, INK_PLAIN, "  ");
     nd_page_flow(page, nd_text_tier_ink(slot->tier), nd_figure_drift(slot->drift, text));
     for (size_t i = 0; i < slot->note_count; i++) {
         snprintf(id, sizeof id, "note.%s", slot->notes[i]);
         const char *words = nd_page_words(page, id);
-        nd_page_flow(page, INK_PLAIN, i == 0 ? "  " : "; ");
+        nd_page_flow(page, INK_PLAIN,
+                     i == 0 ? "  " : nd_page_words(page, "report.semicolon"));
         nd_page_flow(page, INK_FAINT, words == id ? slot->notes[i] : words);
     }
     nd_page_end(page);

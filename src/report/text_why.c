@@ -99,10 +99,12 @@ static void next_command(struct page *page, const struct nd_step *step)
     nd_page_end(page);
 }
 
-static bool advice_matters(const struct nd_finding *finding)
+/* Once a cause is confirmed, only the finding that bears its name has more to say. */
+static bool advice_matters(const struct nd_result *result, const struct nd_finding *finding)
 {
     return finding->advice.id != NULL &&
-           (finding->status == ND_CHECK_MISMATCH || finding->status == ND_CHECK_SUSPECT);
+           (finding->status == ND_CHECK_MISMATCH || finding->status == ND_CHECK_SUSPECT) &&
+           (!nd_text_settled(result) || strcmp(finding->id, result->causes[0].id) == 0);
 }
 
 /* Advice of the findings that matter; each sentence once. */
@@ -113,7 +115,7 @@ static size_t next_advice(struct page *page, const struct nd_result *result)
 
     for (size_t i = 0; i < result->checklist_count && count < NEXT_LIMIT; i++) {
         const struct nd_finding *finding = &result->checklist[i];
-        bool fresh = advice_matters(finding);
+        bool fresh = advice_matters(result, finding);
         for (size_t k = 0; k < count && fresh; k++)
             fresh = strcmp(said[k], finding->advice.id) != 0;
         if (!fresh)
@@ -184,7 +186,7 @@ void nd_text_next(struct report_job *job, const struct nd_result *result)
     bool some = cause_advice(result, id, sizeof id);
 
     for (size_t i = 0; i < result->checklist_count; i++)
-        some = some || advice_matters(&result->checklist[i]);
+        some = some || advice_matters(result, &result->checklist[i]);
     for (size_t i = 0; i < result->step_count; i++)
         some = some || step_matters(job, &result->steps[i]);
     if (!some)

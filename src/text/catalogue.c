@@ -19,7 +19,7 @@ struct entry {
 static const struct entry entries[] = {
 #define ND_TEXT(id, english, chinese) {#id, {english, chinese}},
 #include "text/phrases.def"
-#include "text/options.def"
+#include "text/help.def"
 #include "text/compare.def"
 #include "text/checks.def"
 #undef ND_TEXT

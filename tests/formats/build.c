@@ -45,9 +45,9 @@ void bytes_free(struct bytes *bytes)
 
 struct bytes bytes_of_file(const char *folder, const char *name)
 {
-    struct bytes  bytes = {0};
-    char          path[4096], block[4096];
-    size_t        got;
+    struct bytes bytes = {0};
+    char path[4096], block[4096];
+    size_t got;
 
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *const file = fopen(path, "rb");
@@ -71,23 +71,23 @@ void npy_put(struct bytes *bytes, unsigned major, const char *header, const void
     bytes_put(bytes, data, size);
 }
 
-void npy_put_array(struct bytes *bytes, const char *descr, const char *shape, const void *data,
-                   size_t size)
+void npy_put_array(struct bytes *bytes, const char *descr, const char *shape,
+                   const void *data, size_t size)
 {
     char header[512];
 
-    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }   \n",
-             descr, shape);
+    snprintf(header, sizeof header,
+             "{'descr': '%s', 'fortran_order': False, 'shape': %s, }   \n", descr, shape);
     npy_put(bytes, 1, header, data, size);
 }
 
 static struct bytes deflated(const void *data, size_t size)
 {
     struct bytes out = {0};
-    z_stream     stream = {0};
+    z_stream stream = {0};
 
-    assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY),
-                     Z_OK);
+    assert_int_equal(
+        deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
     out.capacity = deflateBound(&stream, (uLong)size);
     out.at = malloc(out.capacity);
     assert_non_null(out.at);
@@ -105,10 +105,10 @@ struct zip_build_member *zip_build_add(struct zip_build *zip, const char *name,
                                        const void *data, size_t size, unsigned method,
                                        enum zip_local local)
 {
-    struct bytes *const            out = &zip->bytes;
+    struct bytes *const out = &zip->bytes;
     struct zip_build_member *const member = &zip->members[zip->count++];
-    const bool                     torch = local == LOCAL_TORCH;
-    struct bytes                   packed = {0};
+    const bool torch = local == LOCAL_TORCH;
+    struct bytes packed = {0};
 
     if (method == 8)
         packed = deflated(data, size);
@@ -116,8 +116,11 @@ struct zip_build_member *zip_build_add(struct zip_build *zip, const char *name,
         bytes_put(&packed, data, size);
     while (out->size < zip->prefix)
         bytes_put(out, "#", 1);
-    *member = (struct zip_build_member){.name = name, .stored_size = packed.size, .size = size,
-                                        .method = method, .header_at = out->size - zip->prefix};
+    *member = (struct zip_build_member){.name = name,
+                                        .stored_size = packed.size,
+                                        .size = size,
+                                        .method = method,
+                                        .header_at = out->size - zip->prefix};
     member->crc = (uint32_t)crc32(0, data, (uInt)size);
     bytes_put(out, "PK\3\4", 4);
     bytes_le(out, 20, 2);
@@ -145,8 +148,8 @@ struct zip_build_member *zip_build_add(struct zip_build *zip, const char *name,
 
 static void put_entry(struct bytes *out, const struct zip_build_member *member)
 {
-    const bool     ones = member->use_extra64 || member->no_extra64;
-    const size_t   name_len = member->name_len > 0 ? member->name_len : strlen(member->name);
+    const bool ones = member->use_extra64 || member->no_extra64;
+    const size_t name_len = member->name_len > 0 ? member->name_len : strlen(member->name);
     const uint32_t all = 0xffffffff;
 
     bytes_put(out, "PK\1\2", 4);
@@ -175,10 +178,11 @@ static void put_entry(struct bytes *out, const struct zip_build_member *member)
     bytes_le(out, member->header_at, 8);
 }
 
-static void put_end64(struct zip_build *zip, uint64_t entries, uint64_t size, uint64_t offset)
+static void put_end64(struct zip_build *zip, uint64_t entries, uint64_t size,
+                      uint64_t offset)
 {
     struct bytes *const out = &zip->bytes;
-    const uint64_t      at = out->size - zip->prefix;
+    const uint64_t at = out->size - zip->prefix;
 
     bytes_put(out, "PK\6\6", 4);
     bytes_le(out, 44, 8);
@@ -198,11 +202,12 @@ static void put_end64(struct zip_build *zip, uint64_t entries, uint64_t size, ui
 void zip_build_end(struct zip_build *zip)
 {
     struct bytes *const out = &zip->bytes;
-    const uint64_t      offset = out->size - zip->prefix + zip->offset_more;
+    const uint64_t offset = out->size - zip->prefix + zip->offset_more;
 
     for (size_t i = 0; i < zip->count; i++)
         put_entry(out, &zip->members[i]);
-    const uint64_t size = out->size - zip->prefix + zip->offset_more - offset + zip->size_more;
+    const uint64_t size =
+        out->size - zip->prefix + zip->offset_more - offset + zip->size_more;
     const uint64_t entries = (uint64_t)((int64_t)zip->count + zip->entries_more);
     if (zip->use_end64)
         put_end64(zip, entries, size, offset);
@@ -216,9 +221,9 @@ void zip_build_end(struct zip_build *zip)
     bytes_le(out, 0, 2);
 }
 
-enum nd_status open_exact(const void *bytes, size_t size, const char *name, const char *format,
-                          struct dump **ret_dump, unsigned char **ret_block,
-                          struct nd_error *err)
+enum nd_status open_exact(const void *bytes, size_t size, const char *name,
+                          const char *format, struct dump **ret_dump,
+                          unsigned char **ret_block, struct nd_error *err)
 {
     unsigned char *const block = malloc(size > 0 ? size : 1);
 
@@ -237,7 +242,7 @@ enum nd_status open_exact(const void *bytes, size_t size, const char *name, cons
 static bool read_slot(const struct dump *dump, const struct dump_slot *slot)
 {
     enum { STEP = 1024 };
-    double           values[2 * STEP];
+    double values[2 * STEP];
     struct open_slot open;
 
     if (nd_slot_open(dump, slot, &open, NULL) != ND_OK)
@@ -262,8 +267,8 @@ size_t read_everything(const struct dump *dump)
 
 void use_exact(const void *bytes, size_t size, const char *name, const char *format)
 {
-    struct dump    *dump;
-    unsigned char  *block;
+    struct dump *dump;
+    unsigned char *block;
     struct nd_error error;
 
     if (open_exact(bytes, size, name, format, &dump, &block, &error) != ND_OK)
@@ -273,7 +278,8 @@ void use_exact(const void *bytes, size_t size, const char *name, const char *for
     free(block);
 }
 
-const struct dump_slot *find_slot(const struct dump *dump, const char *layer, const char *slot)
+const struct dump_slot *find_slot(const struct dump *dump, const char *layer,
+                                  const char *slot)
 {
     for (size_t i = 0; i < dump->layer_count; i++)
         for (size_t k = 0; k < dump->layers[i].slot_count; k++)
@@ -283,10 +289,11 @@ const struct dump_slot *find_slot(const struct dump *dump, const char *layer, co
     return NULL;
 }
 
-double *slot_values(const struct dump *dump, const struct dump_slot *slot, uint64_t *ret_count)
+double *slot_values(const struct dump *dump, const struct dump_slot *slot,
+                    uint64_t *ret_count)
 {
     struct open_slot open;
-    struct nd_error  error = {0};
+    struct nd_error error = {0};
 
     if (nd_slot_open(dump, slot, &open, &error) != ND_OK)
         fail_msg("%s: %s: %s", error.file, error.at, error.found);

@@ -15,7 +15,7 @@
 
 struct bytes {
     unsigned char *at;
-    size_t         size, capacity;
+    size_t size, capacity;
 };
 
 void bytes_put(struct bytes *bytes, const void *from, size_t size);
@@ -31,28 +31,28 @@ struct bytes bytes_of_file(const char *folder, const char *name);
 void npy_put(struct bytes *bytes, unsigned major, const char *header, const void *data,
              size_t size);
 /* A version 1 array: descr '<f4', shape "(3, 4)". */
-void npy_put_array(struct bytes *bytes, const char *descr, const char *shape, const void *data,
-                   size_t size);
+void npy_put_array(struct bytes *bytes, const char *descr, const char *shape,
+                   const void *data, size_t size);
 
 /* --- ZIP --------------------------------------------------------------------------- */
 
 struct zip_build_member {
     const char *name;
-    size_t      name_len; /* 0: strlen */
-    uint32_t    crc;
-    uint64_t    stored_size, size, header_at;
-    unsigned    method, flags, disk;
-    bool        use_extra64; /* all ones in the slots, values in a ZIP64 extra */
-    bool        no_extra64;  /* all ones in the slots, and no extra */
+    size_t name_len; /* 0: strlen */
+    uint32_t crc;
+    uint64_t stored_size, size, header_at;
+    unsigned method, flags, disk;
+    bool use_extra64; /* all ones in the slots, values in a ZIP64 extra */
+    bool no_extra64;  /* all ones in the slots, and no extra */
 };
 
 struct zip_build {
-    struct bytes            bytes;
+    struct bytes bytes;
     struct zip_build_member members[16];
-    size_t                  count;
+    size_t count;
     /* of the end record: */
-    bool     use_end64;
-    int      entries_more;
+    bool use_end64;
+    int entries_more;
     uint64_t size_more, offset_more;
     unsigned disk;
     unsigned prefix; /* bytes put in front before the first member */
@@ -72,17 +72,19 @@ void zip_build_end(struct zip_build *zip);
 
 /* Opens bytes from a heap block of exactly their size, so that a sanitizer sees the first
  * byte read too far; `ret_block` is to be freed after the dump. */
-enum nd_status open_exact(const void *bytes, size_t size, const char *name, const char *format,
-                          struct dump **ret_dump, unsigned char **ret_block,
-                          struct nd_error *err);
+enum nd_status open_exact(const void *bytes, size_t size, const char *name,
+                          const char *format, struct dump **ret_dump,
+                          unsigned char **ret_block, struct nd_error *err);
 /* Opens each tensor and reads all of it.  Returns how many can be read. */
 size_t read_everything(const struct dump *dump);
 /* Index, read everything, close: nothing but "does not crash" is asked. */
 void use_exact(const void *bytes, size_t size, const char *name, const char *format);
 
 /* The slot of a layer; NULL if there is none. */
-const struct dump_slot *find_slot(const struct dump *dump, const char *layer, const char *slot);
+const struct dump_slot *find_slot(const struct dump *dump, const char *layer,
+                                  const char *slot);
 /* All values as doubles; the caller frees them. */
-double *slot_values(const struct dump *dump, const struct dump_slot *slot, uint64_t *ret_count);
+double *slot_values(const struct dump *dump, const struct dump_slot *slot,
+                    uint64_t *ret_count);
 
 #endif

@@ -44,9 +44,9 @@ void folder_free(void)
 
 const char *folder_path(const char *name)
 {
-    static char     paths[4][4096];
+    static char paths[4][4096];
     static unsigned next;
-    char *const     path = paths[next++ % 4];
+    char *const path = paths[next++ % 4];
 
     snprintf(path, sizeof paths[0], "%s%s%s", root, *name == '\0' ? "" : "/", name);
     return path;
@@ -77,7 +77,7 @@ void folder_text(const char *name, const char *text)
 void folder_array(const char *name, double value)
 {
     struct bytes bytes = {0};
-    const float  element = (float)value;
+    const float element = (float)value;
 
     npy_put_array(&bytes, "<f4", "(1,)", &element, sizeof element);
     folder_write(name, bytes.at, bytes.size);

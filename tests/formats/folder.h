@@ -8,7 +8,7 @@
 
 /* Makes one below TMPDIR and returns its path, a static buffer. */
 const char *folder_new(void);
-void        folder_free(void);
+void folder_free(void);
 
 /* The path of a name in it; one of a few static buffers. */
 const char *folder_path(const char *name);

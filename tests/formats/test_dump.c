@@ -17,7 +17,6 @@
 #include "formats/build.h"
 #include "formats/folder.h"
 #include "formats/format.h"
-#include "normdiff/normdiff.h"
 
 static int setup(void **state)
 {
@@ -32,9 +31,10 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct nd_error open_fails(const char *path, const char *format, enum nd_status status)
+static struct nd_error open_fails(const char *path, const char *format,
+                                  enum nd_status status)
 {
-    struct dump    *dump = NULL;
+    struct dump *dump = NULL;
     struct nd_error error = {0};
 
     assert_int_equal(nd_dump_open(path, format, NULL, &dump, &error), status);
@@ -58,9 +58,9 @@ static struct bytes one_array(void)
 
 static void assert_one_two(const char *path)
 {
-    struct dump    *dump;
+    struct dump *dump;
     struct nd_error error = {0};
-    uint64_t        count;
+    uint64_t count;
 
     if (nd_dump_open(path, NULL, NULL, &dump, &error) != ND_OK)
         fail_msg("%s: %s", error.at, error.found);
@@ -117,20 +117,24 @@ static void a_lone_file_is_named_by_its_stem_and_nothing_is_read_into_it(void **
     static const struct {
         const char *file, *layer;
     } cases[] = {
-        {"layer1.conv.npy", "layer1.conv"},   {"conv.weight.npy", "conv.weight"},
-        {"conv.output.0.npy", "conv.output.0"}, {"a.npy.gz", "a"},
-        {"b.whatever", "b"},                  {"conv.output.0", "conv.output.0"},
-        {"plain", "plain"},                   {".npy", ".npy"},
+        {"layer1.conv.npy",   "layer1.conv"  },
+        {"conv.weight.npy",   "conv.weight"  },
+        {"conv.output.0.npy", "conv.output.0"},
+        {"a.npy.gz",          "a"            },
+        {"b.whatever",        "b"            },
+        {"conv.output.0",     "conv.output.0"},
+        {"plain",             "plain"        },
+        {".npy",              ".npy"         },
     };
     struct bytes array = one_array();
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct dump    *dump;
+        struct dump *dump;
         struct nd_error error;
         folder_write(cases[i].file, array.at, array.size);
-        assert_int_equal(nd_dump_open(folder_path(cases[i].file), NULL, NULL, &dump, &error),
-                         ND_OK);
+        assert_int_equal(
+            nd_dump_open(folder_path(cases[i].file), NULL, NULL, &dump, &error), ND_OK);
         assert_string_equal(dump->layers[0].name, cases[i].layer);
         assert_string_equal(dump->layers[0].slots[0].name, "output.0");
         nd_dump_close(dump);
@@ -154,7 +158,7 @@ static void assert_input_is_read(int fd)
 static void standard_input_may_be_a_pipe_or_a_file(void **state)
 {
     struct bytes array = one_array();
-    int          ends[2];
+    int ends[2];
 
     (void)state;
     assert_int_equal(pipe(ends), 0);
@@ -176,32 +180,33 @@ static void what_is_no_dump_is_named(void **state)
 {
     static const struct {
         const char *bytes;
-        size_t      size;
+        size_t size;
         const char *found, *hint;
     } cases[] = {
-        {"", 0, "an empty file", ""},
+        {"",                                                                          0,  "an empty file",           ""            },
         {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", 70,
-         "a Git LFS pointer", "git lfs pull"},
-        {"<!DOCTYPE html>\n<html>", 22, "an HTML page", "download"},
-        {"  \n<HTML>", 9, "an HTML page", "download"},
-        {"\xef\xbb\xbf<?xml version", 16, "an XML document", ""},
-        {"\x89HDF\r\n\x1a\n        ", 16, "an HDF5 file", "npz"},
-        {"GGUF\3\0\0\0", 8, "a GGUF model", ""},
-        {"\x89PNG\r\n\x1a\n", 8, "a PNG image", ""},
-        {"%PDF-1.7", 8, "a PDF", ""},
-        {"\x28\xb5\x2f\xfd\x00\x00", 6, "a zstd archive", "unpack"},
-        {"\x7f" "ELF\2\1\1", 7, "a program", ""},
-        {"\0\0\0\0\0\0\0\0\0\0\0\0", 12, "zero bytes only", "copy"},
-        {"\x12\x34\x56\x78\x9a\xbc\xde\xf0", 8, "12 34 56 78 9a bc de f0", "--raw"},
+         "a Git LFS pointer",                                                                                        "git lfs pull"},
+        {"<!DOCTYPE html>\n<html>",                                                   22, "an HTML page",            "download"    },
+        {"  \n<HTML>",                                                                9,  "an HTML page",            "download"    },
+        {"\xef\xbb\xbf<?xml version",                                                 16, "an XML document",         ""            },
+        {"\x89HDF\r\n\x1a\n        ",                                                 16, "an HDF5 file",            "npz"         },
+        {"GGUF\3\0\0\0",                                                              8,  "a GGUF model",            ""            },
+        {"\x89PNG\r\n\x1a\n",                                                         8,  "a PNG image",             ""            },
+        {"%PDF-1.7",                                                                  8,  "a PDF",                   ""            },
+        {"\x28\xb5\x2f\xfd\x00\x00",                                                  6,  "a zstd archive",          "unpack"      },
+        {"\x7f"
+         "ELF\2\1\1",                                                        7,  "a program",               ""            },
+        {"\0\0\0\0\0\0\0\0\0\0\0\0",                                                  12, "zero bytes only",         "copy"        },
+        {"\x12\x34\x56\x78\x9a\xbc\xde\xf0",                                          8,  "12 34 56 78 9a bc de f0", "--raw"       },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct dump    *dump;
-        unsigned char  *block;
+        struct dump *dump;
+        unsigned char *block;
         struct nd_error error = {0};
-        const enum nd_status status = open_exact(cases[i].bytes, cases[i].size, "x.npy", NULL,
-                                                 &dump, &block, &error);
+        const enum nd_status status =
+            open_exact(cases[i].bytes, cases[i].size, "x.npy", NULL, &dump, &block, &error);
         assert_int_equal(status, ND_ERR_UNKNOWN_FORMAT);
         assert_says(error.found, cases[i].found);
         assert_says(error.hint, cases[i].hint);
@@ -214,30 +219,30 @@ static void archives_of_other_things_are_named_by_what_is_in_them(void **state)
     static const struct {
         const char *member, *found;
     } cases[] = {
-        {"xl/workbook.xml", "an Excel workbook"},
-        {"word/document.xml", "a Microsoft Office document"},
-        {"model/code/__torch__.py", "a TorchScript program"},
-        {"photo.jpg", "a ZIP archive without .npy members"},
+        {"xl/workbook.xml",         "an Excel workbook"                 },
+        {"word/document.xml",       "a Microsoft Office document"       },
+        {"model/code/__torch__.py", "a TorchScript program"             },
+        {"photo.jpg",               "a ZIP archive without .npy members"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct zip_build zip = {0};
-        struct dump     *dump;
-        unsigned char   *block;
-        struct nd_error  error = {0};
+        struct dump *dump;
+        unsigned char *block;
+        struct nd_error error = {0};
         zip_build_add(&zip, cases[i].member, "x", 1, 0, LOCAL_PLAIN);
         zip_build_end(&zip);
-        assert_int_equal(open_exact(zip.bytes.at, zip.bytes.size, "x.npz", NULL, &dump, &block,
-                                    &error),
-                         ND_ERR_UNKNOWN_FORMAT);
+        assert_int_equal(
+            open_exact(zip.bytes.at, zip.bytes.size, "x.npz", NULL, &dump, &block, &error),
+            ND_ERR_UNKNOWN_FORMAT);
         assert_says(error.found, cases[i].found);
         bytes_free(&zip.bytes);
     }
     struct zip_build prefixed = {.prefix = 100};
-    struct bytes     array = one_array();
-    struct dump     *dump;
-    struct nd_error  error = {0};
+    struct bytes array = one_array();
+    struct dump *dump;
+    struct nd_error error = {0};
     zip_build_add(&prefixed, "a.npy", array.at, array.size, 0, LOCAL_PLAIN);
     zip_build_end(&prefixed);
     folder_write("sfx", prefixed.bytes.at, prefixed.bytes.size);
@@ -265,18 +270,19 @@ static void a_tar_archive_is_named(void **state)
 static void a_file_that_shrinks_while_it_is_read_is_told(void **state)
 {
     enum { COUNT = 100000 };
-    static float       zeros[COUNT];
-    struct bytes       bytes = {0};
-    struct dump       *dump;
-    struct open_slot   open;
-    struct nd_error    error;
-    double             value;
+    static float zeros[COUNT];
+    struct bytes bytes = {0};
+    struct dump *dump;
+    struct open_slot open;
+    struct nd_error error;
+    double value;
 
     (void)state;
     npy_put_array(&bytes, "<f4", "(100000,)", zeros, sizeof zeros);
     folder_write("shrinks.npy", bytes.at, bytes.size);
-    nd_guard_install();
-    assert_int_equal(nd_dump_open(folder_path("shrinks.npy"), NULL, NULL, &dump, &error), ND_OK);
+    nd_map_guard();
+    assert_int_equal(nd_dump_open(folder_path("shrinks.npy"), NULL, NULL, &dump, &error),
+                     ND_OK);
     assert_int_equal(nd_slot_open(dump, &dump->layers[0].slots[0], &open, &error), ND_OK);
     assert_int_equal(truncate(folder_path("shrinks.npy"), 1000), 0);
     nd_view_decode(&open.view, COUNT - 1, 1, &value);
@@ -294,9 +300,9 @@ static void files_are_opened_again_when_their_tensors_are_read(void **state)
         snprintf(name, sizeof name, "t%d.npy", i);
         folder_array(name, i);
     }
-    struct dump    *dump;
+    struct dump *dump;
     struct nd_error error = {0};
-    uint64_t        count;
+    uint64_t count;
     assert_int_equal(nd_dump_open(folder_path(""), NULL, NULL, &dump, &error), ND_OK);
     assert_int_equal(dump->layer_count, 8200);
     assert_true(dump->mapped_count <= 8192);
@@ -307,15 +313,16 @@ static void files_are_opened_again_when_their_tensors_are_read(void **state)
 
     struct open_slot open;
     assert_int_equal(truncate(folder_path("t8198.npy"), 10), 0);
-    assert_int_equal(nd_slot_open(dump, find_slot(dump, "t8198", "output.0"), &open, &error),
-                     ND_ERR_CHANGED);
+    assert_int_equal(
+        nd_slot_open(dump, find_slot(dump, "t8198", "output.0"), &open, &error),
+        ND_ERR_CHANGED);
     assert_non_null(strstr(error.file, "t8198.npy"));
     assert_int_equal(unlink(folder_path("t8197.npy")), 0);
-    assert_int_equal(nd_slot_open(dump, find_slot(dump, "t8197", "output.0"), &open, &error),
-                     ND_ERR_IO);
+    assert_int_equal(
+        nd_slot_open(dump, find_slot(dump, "t8197", "output.0"), &open, &error), ND_ERR_IO);
     assert_int_equal(symlink("t1.npy", folder_path("t8197.npy")), 0);
-    assert_int_equal(nd_slot_open(dump, find_slot(dump, "t8197", "output.0"), &open, &error),
-                     ND_ERR_IO);
+    assert_int_equal(
+        nd_slot_open(dump, find_slot(dump, "t8197", "output.0"), &open, &error), ND_ERR_IO);
     assert_non_null(strstr(error.found, "symbolic link"));
     nd_dump_close(dump);
 }

@@ -32,7 +32,7 @@ static int teardown(void **state)
 
 static struct dump *open_folder(const char *name)
 {
-    struct dump    *dump;
+    struct dump *dump;
     struct nd_error error = {0};
 
     if (nd_dump_open(folder_path(name), NULL, NULL, &dump, &error) != ND_OK)
@@ -42,7 +42,7 @@ static struct dump *open_folder(const char *name)
 
 static void assert_fails(const char *name, enum nd_status status, const char *found)
 {
-    struct dump    *dump;
+    struct dump *dump;
     struct nd_error error = {0};
 
     assert_int_equal(nd_dump_open(folder_path(name), NULL, NULL, &dump, &error), status);
@@ -55,7 +55,7 @@ static void assert_value(const struct dump *dump, const char *layer, const char 
                          double value)
 {
     const struct dump_slot *const found = find_slot(dump, layer, slot);
-    uint64_t                      count;
+    uint64_t count;
 
     if (found == NULL)
         fail_msg("no %s of %s", slot, layer);
@@ -87,8 +87,11 @@ static bool is_ignored(const struct dump *dump, const char *what)
 static void write_archive(const char *name)
 {
     struct zip_build zip = {0};
-    static const unsigned char values[2][4] = {{0, 0, 0x80, 0x3f}, {0, 0, 0, 0x40}};
-    static const char *const   names[2] = {"a.npy", "output.0.npy"};
+    static const unsigned char values[2][4] = {
+        {0, 0, 0x80, 0x3f},
+        {0, 0, 0,    0x40}
+    };
+    static const char *const names[2] = {"a.npy", "output.0.npy"};
 
     for (int i = 0; i < 2; i++) {
         struct bytes array = {0};
@@ -204,7 +207,8 @@ static void one_container_per_step_and_rank_keeps_its_own_order(void **state)
 static void write_normdiff(const char *name)
 {
     static const char header[] =
-        "{\"__metadata__\":{\"normdiff\":\"{\\\"version\\\":1,\\\"layers\\\":[{\\\"name\\\":"
+        "{\"__metadata__\":{\"normdiff\":\"{\\\"version\\\":1,\\\"layers\\\":[{"
+        "\\\"name\\\":"
         "\\\"conv\\\",\\\"slots\\\":{\\\"output.0\\\":{\\\"tensor\\\":\\\"t\\\"}}}]}\"},"
         "\"t\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
     struct bytes bytes = {0};
@@ -223,7 +227,11 @@ static void the_tree_of_a_distributed_run_is_recorded_order(void **state)
     write_normdiff("step5/rank0.dump");
     write_normdiff("step10/rank0.dump");
     struct dump *const dump = open_folder("");
-    static const int64_t places[3][2] = {{5, 0}, {5, 1}, {10, 0}};
+    static const int64_t places[3][2] = {
+        {5,  0},
+        {5,  1},
+        {10, 0}
+    };
     assert_int_equal(dump->layer_count, 3);
     assert_int_equal(dump->order, ND_ORDER_RECORDED);
     for (size_t i = 0; i < 3; i++) {
@@ -240,7 +248,8 @@ static void a_bad_file_is_a_broken_tensor_and_the_rest_is_read(void **state)
     (void)state;
     folder_array("good.npy", 1);
     folder_text("empty.npy", "");
-    folder_text("pointer.npy", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
+    folder_text("pointer.npy",
+                "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
     folder_text("page.pt", "<!DOCTYPE html><html></html>");
     folder_write("magic.npy", "\x93NUM", 4);
     folder_write("header.output.0.npy", "\x93NUMPY\x01\x00\x76\x00{'descr'", 18);
@@ -309,11 +318,12 @@ static void links_and_pipes_are_never_opened(void **state)
     assert_true(is_ignored(dump, "pipe.npy"));
     nd_dump_close(dump);
 
-    size_t       file;
+    size_t file;
     struct dump *const again = open_folder("run");
     assert_int_not_equal(nd_dump_file_add(again, "link.npy", &file, NULL), ND_OK);
     assert_int_not_equal(nd_dump_file_add(again, "folder/secret.npy", &file, NULL), ND_OK);
-    assert_int_not_equal(nd_dump_file_add(again, "../elsewhere/secret.npy", &file, NULL), ND_OK);
+    assert_int_not_equal(nd_dump_file_add(again, "../elsewhere/secret.npy", &file, NULL),
+                         ND_OK);
     assert_int_not_equal(nd_dump_file_add(again, "", &file, NULL), ND_OK);
     assert_int_not_equal(nd_dump_file_add(again, "/etc/hostname", &file, NULL), ND_OK);
     assert_int_not_equal(nd_dump_file_add(again, "pipe.npy", &file, NULL), ND_OK);
@@ -350,7 +360,7 @@ static void folders_nest_to_a_limit(void **state)
 
 static void a_format_that_was_asked_for_is_that_of_the_files(void **state)
 {
-    struct dump    *dump;
+    struct dump *dump;
     struct nd_error error = {0};
 
     (void)state;

@@ -16,18 +16,18 @@
 #include "formats/npy.h"
 
 struct opened {
-    struct dump    *dump;
-    unsigned char  *block;
+    struct dump *dump;
+    unsigned char *block;
     struct nd_error error;
-    enum nd_status  status;
+    enum nd_status status;
 };
 
 static struct opened open_bytes(const struct bytes *bytes)
 {
     struct opened opened = {0};
 
-    opened.status = open_exact(bytes->at, bytes->size, "dir.d/some.layer.npy", NULL, &opened.dump,
-                               &opened.block, &opened.error);
+    opened.status = open_exact(bytes->at, bytes->size, "dir.d/some.layer.npy", NULL,
+                               &opened.dump, &opened.block, &opened.error);
     return opened;
 }
 
@@ -58,11 +58,11 @@ static void assert_shape(const struct nd_shape *shape, const char *text)
 /* The sample array is ((0 .. 23) - 12) / 8 in shape (2, 3, 4). */
 static void assert_sample(const char *name, const char *dtype)
 {
-    struct bytes                  bytes = bytes_of_file(DATA, name);
-    struct opened                 opened = open_bytes(&bytes);
+    struct bytes bytes = bytes_of_file(DATA, name);
+    struct opened opened = open_bytes(&bytes);
     const struct dump_slot *const slot = only_slot(&opened);
-    uint64_t                      count;
-    double *const                 values = slot_values(opened.dump, slot, &count);
+    uint64_t count;
+    double *const values = slot_values(opened.dump, slot, &count);
 
     assert_string_equal(nd_dtype_info(slot->dtype)->name, dtype);
     assert_shape(&slot->storage, "[2, 3, 4]");
@@ -84,7 +84,7 @@ static void arrays_that_numpy_wrote_have_their_values(void **state)
 
 static void fortran_order_changes_the_strides_and_not_the_shape(void **state)
 {
-    struct bytes  bytes = bytes_of_file(DATA, "fortran.npy");
+    struct bytes bytes = bytes_of_file(DATA, "fortran.npy");
     struct opened opened = open_bytes(&bytes);
 
     (void)state;
@@ -99,11 +99,11 @@ static void fortran_order_changes_the_strides_and_not_the_shape(void **state)
 static void assert_small(const char *name, const char *dtype, const char *shape, size_t n,
                          const double *expected)
 {
-    struct bytes                  bytes = bytes_of_file(DATA, name);
-    struct opened                 opened = open_bytes(&bytes);
+    struct bytes bytes = bytes_of_file(DATA, name);
+    struct opened opened = open_bytes(&bytes);
     const struct dump_slot *const slot = only_slot(&opened);
-    uint64_t                      count;
-    double *const                 values = slot_values(opened.dump, slot, &count);
+    uint64_t count;
+    double *const values = slot_values(opened.dump, slot, &count);
 
     assert_string_equal(nd_dtype_info(slot->dtype)->name, dtype);
     assert_shape(&slot->storage, shape);
@@ -134,44 +134,44 @@ static void every_spelling_of_a_type_is_its_type(void **state)
     static const struct {
         const char *descr, *dtype;
         const char *data;
-        size_t      size;
-        double      value;
+        size_t size;
+        double value;
     } cases[] = {
-        {"<f8", "float64", "\0\0\0\0\0\0\xf8\x3f", 8, 1.5},
-        {">f8", "float64", "\x3f\xf8\0\0\0\0\0\0", 8, 1.5},
-        {"=f4", "float32", "\0\0\xc0\x3f", 4, 1.5},
-        {"float32", "float32", "\0\0\xc0\x3f", 4, 1.5},
-        {">f4", "float32", "\x3f\xc0\0\0", 4, 1.5},
-        {"<f2", "float16", "\x00\x3e", 2, 1.5},
-        {">f2", "float16", "\x3e\x00", 2, 1.5},
-        {"<V2", "bfloat16", "\xc0\x3f", 2, 1.5},
-        {"|V2", "bfloat16", "\xc0\x3f", 2, 1.5},
-        {"<T2", "bfloat16", "\xc0\x3f", 2, 1.5},
-        {"<g2", "bfloat16", "\xc0\x3f", 2, 1.5},
-        {"bfloat16", "bfloat16", "\xc0\x3f", 2, 1.5},
-        {"float8_e4m3fn", "float8_e4m3fn", "\x3c", 1, 1.5}, /* 0 0111 100 */
-        {"float8_e5m2", "float8_e5m2", "\x3e", 1, 1.5},     /* 0 01111 10 */
-        {"<i8", "int64", "\xfe\xff\xff\xff\xff\xff\xff\xff", 8, -2},
-        {">i4", "int32", "\xff\xff\xff\xfe", 4, -2},
-        {"<i2", "int16", "\xfe\xff", 2, -2},
-        {"|i1", "int8", "\xfe", 1, -2},
-        {"<u4", "uint32", "\xff\xff\xff\xff", 4, 4294967295.0},
-        {">u2", "uint16", "\x01\x02", 2, 258},
-        {"|u1", "uint8", "\xfe", 1, 254},
-        {"|b1", "bool", "\x01", 1, 1},
-        {"?", "bool", "\x01", 1, 1},
-        {">c8", "complex64", "\x3f\xc0\0\0\0\0\0\0", 8, 1.5},
-        {"<c16", "complex128", "\0\0\0\0\0\0\xf8\x3f\0\0\0\0\0\0\0\0", 16, 1.5},
+        {"<f8",           "float64",       "\0\0\0\0\0\0\xf8\x3f",                 8,  1.5         },
+        {">f8",           "float64",       "\x3f\xf8\0\0\0\0\0\0",                 8,  1.5         },
+        {"=f4",           "float32",       "\0\0\xc0\x3f",                         4,  1.5         },
+        {"float32",       "float32",       "\0\0\xc0\x3f",                         4,  1.5         },
+        {">f4",           "float32",       "\x3f\xc0\0\0",                         4,  1.5         },
+        {"<f2",           "float16",       "\x00\x3e",                             2,  1.5         },
+        {">f2",           "float16",       "\x3e\x00",                             2,  1.5         },
+        {"<V2",           "bfloat16",      "\xc0\x3f",                             2,  1.5         },
+        {"|V2",           "bfloat16",      "\xc0\x3f",                             2,  1.5         },
+        {"<T2",           "bfloat16",      "\xc0\x3f",                             2,  1.5         },
+        {"<g2",           "bfloat16",      "\xc0\x3f",                             2,  1.5         },
+        {"bfloat16",      "bfloat16",      "\xc0\x3f",                             2,  1.5         },
+        {"float8_e4m3fn", "float8_e4m3fn", "\x3c",                                 1,  1.5         }, /* 0 0111 100 */
+        {"float8_e5m2",   "float8_e5m2",   "\x3e",                                 1,  1.5         }, /* 0 01111 10 */
+        {"<i8",           "int64",         "\xfe\xff\xff\xff\xff\xff\xff\xff",     8,  -2          },
+        {">i4",           "int32",         "\xff\xff\xff\xfe",                     4,  -2          },
+        {"<i2",           "int16",         "\xfe\xff",                             2,  -2          },
+        {"|i1",           "int8",          "\xfe",                                 1,  -2          },
+        {"<u4",           "uint32",        "\xff\xff\xff\xff",                     4,  4294967295.0},
+        {">u2",           "uint16",        "\x01\x02",                             2,  258         },
+        {"|u1",           "uint8",         "\xfe",                                 1,  254         },
+        {"|b1",           "bool",          "\x01",                                 1,  1           },
+        {"?",             "bool",          "\x01",                                 1,  1           },
+        {">c8",           "complex64",     "\x3f\xc0\0\0\0\0\0\0",                 8,  1.5         },
+        {"<c16",          "complex128",    "\0\0\0\0\0\0\xf8\x3f\0\0\0\0\0\0\0\0", 16, 1.5         },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bytes bytes = {0};
         npy_put_array(&bytes, cases[i].descr, "(1,)", cases[i].data, cases[i].size);
-        struct opened                 opened = open_bytes(&bytes);
+        struct opened opened = open_bytes(&bytes);
         const struct dump_slot *const slot = only_slot(&opened);
-        uint64_t                      count;
-        double *const                 values = slot_values(opened.dump, slot, &count);
+        uint64_t count;
+        double *const values = slot_values(opened.dump, slot, &count);
         assert_string_equal(nd_dtype_info(slot->dtype)->name, cases[i].dtype);
         assert_int_equal(count, 1);
         if (values[0] != cases[i].value)
@@ -186,16 +186,16 @@ static void types_without_a_meaning_here_are_refused_by_name(void **state)
     static const struct {
         const char *file, *found;
     } cases[] = {
-        {"object.npy", "Python objects are never loaded"},
-        {"structured.npy", "a structured array"},
-        {"unicode.npy", "texts are not compared"},
-        {"datetime.npy", "dates and times"},
-        {"longdouble.npy", "differs between machines"},
+        {"object.npy",     "Python objects are never loaded"},
+        {"structured.npy", "a structured array"             },
+        {"unicode.npy",    "texts are not compared"         },
+        {"datetime.npy",   "dates and times"                },
+        {"longdouble.npy", "differs between machines"       },
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct bytes  bytes = bytes_of_file(DATA, cases[i].file);
+        struct bytes bytes = bytes_of_file(DATA, cases[i].file);
         struct opened opened = open_bytes(&bytes);
         assert_int_equal(opened.status, ND_ERR_UNSUPPORTED);
         if (strstr(opened.error.found, cases[i].found) == NULL)
@@ -229,7 +229,7 @@ static void headers_as_any_writer_spaces_them_are_read(void **state)
         struct bytes bytes = {0};
         npy_put(&bytes, 1, headers[i], "\0\0\xc0\x3f\0\0\0\xc0", 8);
         struct opened opened = open_bytes(&bytes);
-        uint64_t      count;
+        uint64_t count;
         double *const values = slot_values(opened.dump, only_slot(&opened), &count);
         assert_int_equal(count, 2);
         assert_true(values[0] == 1.5 && values[1] == -2);
@@ -243,34 +243,34 @@ static void malformed_headers_are_refused_with_what_was_expected(void **state)
     static const struct {
         const char *header, *expected;
     } cases[] = {
-        {"", "'{'"},
-        {"[]", "'{'"},
-        {"{}", "all of descr"},
-        {"{'descr': '<f4', 'fortran_order': False}", "all of descr"},
-        {"{'descr': '<f4', 'descr': '<f4', 'shape': (2,)}", "once"},
-        {"{'descr': '<f4', 'color': 3}", "each of descr"},
-        {"{'descr' '<f4'}", "':'"},
-        {"{'descr': '<f4' 'fortran_order': False, 'shape': (2,)}", "a quoted key"},
-        {"{'descr': '<f4", "a type"},
-        {"{'descr': __import__('os').system('true')}", "a type"},
-        {"{'descr': [('a', '<f4')}", "brackets that match"},
-        {"{'descr': [('a', '<f4'", "the end of the type"},
-        {"{'fortran_order': 1, 'shape': (2,), 'descr': '<f4'}", "True or False"},
-        {"{'shape': 2}", "a shape in brackets"},
-        {"{'shape': [2]}", "a shape in brackets"},
-        {"{'shape': (2,,)}", "a dimension"},
-        {"{'shape': (2 3)}", "a dimension"},
-        {"{'shape': (-2,)}", "a dimension"},
-        {"{'shape': (2.0,)}", "a dimension"},
-        {"{'shape': (2", "a dimension"},
-        {"{'shape': (9223372036854775808,)}", "below 2^63"},
-        {"{'shape': (99999999999999999999999,)}", "below 2^63"},
-        {"{'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}", "at most 16 dimensions"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x", "blanks after"},
+        {"",                                                                            "'{'"                  },
+        {"[]",                                                                          "'{'"                  },
+        {"{}",                                                                          "all of descr"         },
+        {"{'descr': '<f4', 'fortran_order': False}",                                    "all of descr"         },
+        {"{'descr': '<f4', 'descr': '<f4', 'shape': (2,)}",                             "once"                 },
+        {"{'descr': '<f4', 'color': 3}",                                                "each of descr"        },
+        {"{'descr' '<f4'}",                                                             "':'"                  },
+        {"{'descr': '<f4' 'fortran_order': False, 'shape': (2,)}",                      "a quoted key"         },
+        {"{'descr': '<f4",                                                              "a type"               },
+        {"{'descr': __import__('os').system('true')}",                                  "a type"               },
+        {"{'descr': [('a', '<f4')}",                                                    "brackets that match"  },
+        {"{'descr': [('a', '<f4'",                                                      "the end of the type"  },
+        {"{'fortran_order': 1, 'shape': (2,), 'descr': '<f4'}",                         "True or False"        },
+        {"{'shape': 2}",                                                                "a shape in brackets"  },
+        {"{'shape': [2]}",                                                              "a shape in brackets"  },
+        {"{'shape': (2,,)}",                                                            "a dimension"          },
+        {"{'shape': (2 3)}",                                                            "a dimension"          },
+        {"{'shape': (-2,)}",                                                            "a dimension"          },
+        {"{'shape': (2.0,)}",                                                           "a dimension"          },
+        {"{'shape': (2",                                                                "a dimension"          },
+        {"{'shape': (9223372036854775808,)}",                                           "below 2^63"           },
+        {"{'shape': (99999999999999999999999,)}",                                       "below 2^63"           },
+        {"{'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}",                              "at most 16 dimensions"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x",                   "blanks after"         },
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
-         "a shape below 2^63 bytes"},
+         "a shape below 2^63 bytes"                                                                            },
         {"{'descr': '<f8', 'fortran_order': True, 'shape': (2305843009213693952,)}",
-         "a shape below 2^63 bytes"},
+         "a shape below 2^63 bytes"                                                                            },
     };
 
     (void)state;
@@ -286,7 +286,8 @@ static void malformed_headers_are_refused_with_what_was_expected(void **state)
         bytes_free(&bytes);
     }
     struct bytes python2 = {0};
-    npy_put(&python2, 3, "{'descr': '<f4', 'fortran_order': False, 'shape': (2L,), }", "", 0);
+    npy_put(&python2, 3, "{'descr': '<f4', 'fortran_order': False, 'shape': (2L,), }", "",
+            0);
     struct opened opened = open_bytes(&python2);
     assert_int_equal(opened.status, ND_ERR_MALFORMED); /* version 3 came after Python 2 */
     bytes_free(&python2);
@@ -295,7 +296,7 @@ static void malformed_headers_are_refused_with_what_was_expected(void **state)
 static void a_descr_of_many_brackets_is_refused_without_recursion(void **state)
 {
     struct bytes bytes = {0};
-    char         header[20000] = "{'descr': ";
+    char header[20000] = "{'descr': ";
 
     (void)state;
     memset(header + 10, '[', sizeof header - 11);
@@ -320,14 +321,13 @@ static void versions_and_header_lengths_are_limited(void **state)
     assert_int_equal(b.status, ND_ERR_UNSUPPORTED);
     assert_int_equal(c.status, ND_ERR_LIMIT);
     assert_string_equal(c.error.found, "a header of 4294967295 bytes");
-    bytes_free(&version);
-    bytes_free(&minor);
-    bytes_free(&length);
+    bytes_free(&version), bytes_free(&minor), bytes_free(&length);
 }
 
 static void a_file_cut_at_any_byte_is_refused_and_says_how_much_is_missing(void **state)
 {
-    static const char *const names[] = {"f4.npy", "v2.npy", "fortran.npy", "f8_big_endian.npy"};
+    static const char *const names[] = {"f4.npy", "v2.npy", "fortran.npy",
+                                        "f8_big_endian.npy"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -352,7 +352,7 @@ static void a_file_cut_at_any_byte_is_refused_and_says_how_much_is_missing(void 
 
 static void bytes_after_the_array_are_noted(void **state)
 {
-    struct bytes  bytes = bytes_of_file(DATA, "twice.npy"); /* np.save twice to one handle */
+    struct bytes bytes = bytes_of_file(DATA, "twice.npy"); /* np.save twice to one handle */
     struct opened opened = open_bytes(&bytes);
 
     (void)state;
@@ -363,7 +363,8 @@ static void bytes_after_the_array_are_noted(void **state)
 
 static void no_change_of_one_byte_makes_it_crash(void **state)
 {
-    static const char *const names[] = {"f4.npy", "fortran.npy", "structured.npy", "c8.npy"};
+    static const char *const names[] = {"f4.npy", "fortran.npy", "structured.npy",
+                                        "c8.npy"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

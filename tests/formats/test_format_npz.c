@@ -14,10 +14,10 @@
 #include "formats/format.h"
 
 struct opened {
-    struct dump    *dump;
-    unsigned char  *block;
+    struct dump *dump;
+    unsigned char *block;
     struct nd_error error;
-    enum nd_status  status;
+    enum nd_status status;
 };
 
 static struct opened open_bytes(const struct bytes *bytes)
@@ -46,11 +46,12 @@ static void done(struct opened *opened, struct bytes *bytes)
 }
 
 /* An array of four floats 1 2 3 4 as a member. */
-static const unsigned char four[16] = {0, 0, 0x80, 0x3f, 0, 0, 0, 0x40,
+static const unsigned char four[16] = {0, 0, 0x80, 0x3f, 0, 0, 0,    0x40,
                                        0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40};
 
 static struct zip_build_member *add_array(struct zip_build *zip, const char *name,
-                                          const char *descr, const char *shape, unsigned method)
+                                          const char *descr, const char *shape,
+                                          unsigned method)
 {
     struct bytes array = {0};
 
@@ -64,7 +65,7 @@ static struct zip_build_member *add_array(struct zip_build *zip, const char *nam
 static void assert_reads(const struct opened *opened, const char *layer, const char *slot)
 {
     const struct dump_slot *const found = find_slot(opened->dump, layer, slot);
-    uint64_t                      count;
+    uint64_t count;
 
     assert_non_null(found);
     double *const values = slot_values(opened->dump, found, &count);
@@ -77,10 +78,10 @@ static void assert_reads(const struct opened *opened, const char *layer, const c
 static void assert_one_is_broken(struct zip_build *zip, const char *layer, const char *what)
 {
     zip_build_end(zip);
-    struct opened                 opened = open_sound(&zip->bytes);
+    struct opened opened = open_sound(&zip->bytes);
     const struct dump_slot *const slot = find_slot(opened.dump, layer, "output.0");
-    struct open_slot              open;
-    struct nd_error               error = {0};
+    struct open_slot open;
+    struct nd_error error = {0};
 
     assert_reads(&opened, "good", "output.0");
     assert_non_null(slot);
@@ -95,24 +96,25 @@ static void assert_one_is_broken(struct zip_build *zip, const char *layer, const
 
 static void assert_sample(const char *name)
 {
-    struct bytes  bytes = bytes_of_file(DATA, name);
+    struct bytes bytes = bytes_of_file(DATA, name);
     struct opened opened = open_sound(&bytes);
-    uint64_t      count;
+    uint64_t count;
 
     static const struct {
         const char *layer, *slot, *dtype;
-        double      second, last;
-        uint64_t    count;
+        double second, last;
+        uint64_t count;
     } rows[] = {
-        {"conv1", "output.0", "float32", -1.375, 1.375, 24},
-        {"conv1", "input.0", "float32", -2.75, 2.75, 24},
-        {"bn", "param.weight", "float32", -1.375, -1.125, 4},
-        {"bn", "state.running_mean", "float32", -0.875, -0.625, 4},
-        {"layer10", "output.0", "float16", 0.125, 1.375, 12},
-        {"layer2", "output.0", "int64", 1, 4, 5},
+        {"conv1",   "output.0",           "float32", -1.375, 1.375,  24},
+        {"conv1",   "input.0",            "float32", -2.75,  2.75,   24},
+        {"bn",      "param.weight",       "float32", -1.375, -1.125, 4 },
+        {"bn",      "state.running_mean", "float32", -0.875, -0.625, 4 },
+        {"layer10", "output.0",           "float16", 0.125,  1.375,  12},
+        {"layer2",  "output.0",           "int64",   1,      4,      5 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct dump_slot *const slot = find_slot(opened.dump, rows[i].layer, rows[i].slot);
+        const struct dump_slot *const slot =
+            find_slot(opened.dump, rows[i].layer, rows[i].slot);
         assert_non_null(slot);
         double *const values = slot_values(opened.dump, slot, &count);
         assert_string_equal(nd_dtype_info(slot->dtype)->name, rows[i].dtype);
@@ -136,9 +138,9 @@ static void stored_and_deflated_archives_of_numpy_hold_the_same(void **state)
 
 static void a_large_deflated_array_is_whole(void **state)
 {
-    struct bytes  bytes = bytes_of_file(DATA, "deflated.npz");
+    struct bytes bytes = bytes_of_file(DATA, "deflated.npz");
     struct opened opened = open_sound(&bytes);
-    uint64_t      count;
+    uint64_t count;
     double *const values =
         slot_values(opened.dump, find_slot(opened.dump, "big", "output.0"), &count);
 
@@ -152,7 +154,7 @@ static void a_large_deflated_array_is_whole(void **state)
 
 static void archives_of_unusual_writers_are_read(void **state)
 {
-    struct bytes  piped = bytes_of_file(DATA, "piped.npz");
+    struct bytes piped = bytes_of_file(DATA, "piped.npz");
     struct opened opened = open_sound(&piped);
 
     (void)state;
@@ -183,7 +185,8 @@ static void other_members_are_ignored_and_listed(void **state)
     zip_build_add(&zip, "folder/", "", 0, 0, LOCAL_PLAIN);
     zip_build_end(&zip);
     struct opened opened = open_sound(&zip.bytes);
-    assert_string_equal(opened.dump->format->name, "npz"); /* though the first member is none */
+    assert_string_equal(opened.dump->format->name,
+                        "npz"); /* though the first member is none */
     assert_int_equal(opened.dump->ignored_count, 2);
     assert_string_equal(opened.dump->ignored[0], "README.txt");
     assert_reads(&opened, "good", "output.0");
@@ -204,7 +207,7 @@ static void a_wrong_checksum_breaks_that_tensor_only(void **state)
 static void a_member_that_inflates_to_another_size_is_broken(void **state)
 {
     struct zip_build more = {0}, less = {0}, large = {0};
-    struct bytes     array = {0};
+    struct bytes array = {0};
     static unsigned char zeros[600000];
 
     (void)state;
@@ -246,11 +249,11 @@ static void a_member_of_a_wrong_header_or_type_is_broken(void **state)
     static const struct {
         const char *descr, *shape, *what;
     } cases[] = {
-        {"|O", "(4,)", "Python objects"},
-        {"|V1", "(16,)", "FP8"},
-        {"<f4", "(5,)", "4 of 20 bytes of data are missing"},
-        {"<f4", "(4", "a dimension"},
-        {"<f4", "(4294967296, 4294967296, 4)", "below 2^63"},
+        {"|O",  "(4,)",                        "Python objects"                   },
+        {"|V1", "(16,)",                       "FP8"                              },
+        {"<f4", "(5,)",                        "4 of 20 bytes of data are missing"},
+        {"<f4", "(4",                          "a dimension"                      },
+        {"<f4", "(4294967296, 4294967296, 4)", "below 2^63"                       },
     };
 
     (void)state;
@@ -278,8 +281,8 @@ static void a_member_of_a_wrong_header_or_type_is_broken(void **state)
 static void a_header_longer_than_usual_is_inflated_whole(void **state)
 {
     struct zip_build zip = {0};
-    struct bytes     array = {0};
-    char             header[3000] = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }";
+    struct bytes array = {0};
+    char header[3000] = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }";
 
     (void)state;
     memset(header + strlen(header), ' ', sizeof header - 1 - strlen(header));
@@ -299,7 +302,7 @@ static void bytes_after_an_array_are_noted(void **state)
         struct zip_build zip = {0};
         add_array(&zip, "short.npy", "<f4", "(3,)", method);
         zip_build_end(&zip);
-        struct opened                 opened = open_sound(&zip.bytes);
+        struct opened opened = open_sound(&zip.bytes);
         const struct dump_slot *const slot = find_slot(opened.dump, "short", "output.0");
         assert_string_equal(slot->note, "trailing_bytes");
         assert_int_equal(read_everything(opened.dump), 1);
@@ -347,14 +350,15 @@ static void an_archive_cut_at_any_byte_is_refused(void **state)
 static void no_change_of_one_byte_makes_it_crash(void **state)
 {
     static const char *const names[] = {"stored.npz", "piped.npz"};
-    struct zip_build         zip = {0};
+    struct zip_build zip = {0};
 
     (void)state;
     add_array(&zip, "a.npy", "<f4", "(2, 2)", 8);
     add_array(&zip, "b.npy", ">f4", "(2, 2)", 8)->use_extra64 = true;
     zip.use_end64 = true;
     zip_build_end(&zip);
-    struct bytes all[3] = {zip.bytes, bytes_of_file(DATA, names[0]), bytes_of_file(DATA, names[1])};
+    struct bytes all[3] = {zip.bytes, bytes_of_file(DATA, names[0]),
+                           bytes_of_file(DATA, names[1])};
     for (size_t i = 0; i < 3; i++) {
         for (size_t at = 0; at < all[i].size; at++)
             for (unsigned change = 1; change < 256; change += 85) {

@@ -27,9 +27,10 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct nd_error open_fails(const char *path, const char *format, enum nd_status status)
+static struct nd_error open_fails(const char *path, const char *format,
+                                  enum nd_status status)
 {
-    struct dump    *dump = NULL;
+    struct dump *dump = NULL;
     struct nd_error error = {0};
 
     assert_int_equal(nd_dump_open(path, format, NULL, &dump, &error), status);
@@ -46,7 +47,7 @@ static void assert_says(const char *text, const char *what)
 static struct bytes gzipped(const void *bytes, size_t size)
 {
     struct bytes out = {0};
-    z_stream     stream = {0};
+    z_stream stream = {0};
 
     assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
     out.capacity = deflateBound(&stream, (uLong)size) + 64;
@@ -72,9 +73,9 @@ static struct bytes one_array(void)
 
 static void assert_one_two(const char *path)
 {
-    struct dump    *dump;
+    struct dump *dump;
     struct nd_error error = {0};
-    uint64_t        count;
+    uint64_t count;
 
     if (nd_dump_open(path, NULL, NULL, &dump, &error) != ND_OK)
         fail_msg("%s: %s", error.at, error.found);
@@ -89,7 +90,8 @@ static void gzip_of_one_or_more_members_is_read_through(void **state)
 {
     struct bytes array = one_array();
     struct bytes whole = gzipped(array.at, array.size);
-    struct bytes first = gzipped(array.at, 50), second = gzipped(array.at + 50, array.size - 50);
+    struct bytes first = gzipped(array.at, 50),
+                 second = gzipped(array.at + 50, array.size - 50);
 
     (void)state;
     folder_write("whole", whole.at, whole.size);
@@ -119,10 +121,11 @@ static void gzip_cut_at_any_byte_is_refused(void **state)
 
     (void)state;
     for (size_t size = 0; size < whole.size; size++) {
-        struct dump    *dump;
-        unsigned char  *block;
+        struct dump *dump;
+        unsigned char *block;
         struct nd_error error = {0};
-        assert_int_not_equal(open_exact(whole.at, size, "x", NULL, &dump, &block, &error), ND_OK);
+        assert_int_not_equal(open_exact(whole.at, size, "x", NULL, &dump, &block, &error),
+                             ND_OK);
         if (size >= 3)
             assert_says(error.expected, "the rest of the gzip stream");
     }

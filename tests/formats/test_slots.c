@@ -31,12 +31,12 @@ static struct bytes one_array(void)
 /* A dump without a format to add things to: an opened array, emptied. */
 static struct dump *blank_dump(const struct bytes *bytes)
 {
-    struct dump    *dump;
+    struct dump *dump;
     struct nd_error error;
 
-    assert_int_equal(nd_dump_open_bytes(bytes->at, bytes->size, "x.npy", "npy", NULL, &dump,
-                                        &error),
-                     ND_OK);
+    assert_int_equal(
+        nd_dump_open_bytes(bytes->at, bytes->size, "x.npy", "npy", NULL, &dump, &error),
+        ND_OK);
     return dump;
 }
 
@@ -45,38 +45,38 @@ static void names_are_split_by_the_slot_grammar(void **state)
     static const struct {
         const char *name, *layer, *slot;
     } cases[] = {
-        {"conv1", "conv1", "output.0"},
-        {"a.b.conv1.output.0", "a.b.conv1", "output.0"},
-        {"a/b/conv1/output/0", "a/b/conv1", "output.0"},
-        {"conv1.output.1.2", "conv1", "output.1.2"},
-        {"conv1/output.1/2", "conv1", "output.1.2"},
-        {"lstm.output[1][0]", "lstm", "output.1.0"},
-        {"conv1.input.12", "conv1", "input.12"},
-        {"fc.weight", "fc", "param.weight"},
-        {"fc/bias", "fc", "param.bias"},
-        {"norm.gamma", "norm", "param.gamma"},
-        {"norm.beta", "norm", "param.beta"},
-        {"bn.running_mean", "bn", "state.running_mean"},
-        {"bn.running_var", "bn", "state.running_var"},
-        {"bn.num_batches_tracked", "bn", "state.num_batches_tracked"},
-        {"fc.param.scale", "fc", "param.scale"},
-        {"fc.grad.weight", "fc", "grad.weight"},
-        {"fc.state.cache", "fc", "state.cache"},
-        {"fc.state_after.running_mean", "fc", "state_after.running_mean"},
-        {"0.output.0", "0", "output.0"},
-        {"layers.0", "layers.0", "output.0"},
-        {"bert.output", "bert.output", "output.0"},
-        {"bert.output.dense", "bert.output.dense", "output.0"},
-        {"conv1.outputs.0", "conv1.outputs.0", "output.0"},
-        {"input.0", "input.0", "input.0"},
-        {"weight", "weight", "param.weight"},
-        {"x.output.", "x.output.", "output.0"},
-        {"x.param.", "x.param.", "output.0"},
-        {"", "", "output.0"},
+        {"conv1",                       "conv1",             "output.0"                 },
+        {"a.b.conv1.output.0",          "a.b.conv1",         "output.0"                 },
+        {"a/b/conv1/output/0",          "a/b/conv1",         "output.0"                 },
+        {"conv1.output.1.2",            "conv1",             "output.1.2"               },
+        {"conv1/output.1/2",            "conv1",             "output.1.2"               },
+        {"lstm.output[1][0]",           "lstm",              "output.1.0"               },
+        {"conv1.input.12",              "conv1",             "input.12"                 },
+        {"fc.weight",                   "fc",                "param.weight"             },
+        {"fc/bias",                     "fc",                "param.bias"               },
+        {"norm.gamma",                  "norm",              "param.gamma"              },
+        {"norm.beta",                   "norm",              "param.beta"               },
+        {"bn.running_mean",             "bn",                "state.running_mean"       },
+        {"bn.running_var",              "bn",                "state.running_var"        },
+        {"bn.num_batches_tracked",      "bn",                "state.num_batches_tracked"},
+        {"fc.param.scale",              "fc",                "param.scale"              },
+        {"fc.grad.weight",              "fc",                "grad.weight"              },
+        {"fc.state.cache",              "fc",                "state.cache"              },
+        {"fc.state_after.running_mean", "fc",                "state_after.running_mean" },
+        {"0.output.0",                  "0",                 "output.0"                 },
+        {"layers.0",                    "layers.0",          "output.0"                 },
+        {"bert.output",                 "bert.output",       "output.0"                 },
+        {"bert.output.dense",           "bert.output.dense", "output.0"                 },
+        {"conv1.outputs.0",             "conv1.outputs.0",   "output.0"                 },
+        {"input.0",                     "input.0",           "input.0"                  },
+        {"weight",                      "weight",            "param.weight"             },
+        {"x.output.",                   "x.output.",         "output.0"                 },
+        {"x.param.",                    "x.param.",          "output.0"                 },
+        {"",                            "",                  "output.0"                 },
     };
-    struct bytes       array = one_array();
+    struct bytes array = one_array();
     struct dump *const dump = blank_dump(&array);
-    struct nd_error    error;
+    struct nd_error error;
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -95,11 +95,11 @@ static void names_are_split_by_the_slot_grammar(void **state)
 
 static void slots_of_one_layer_are_gathered_wherever_they_come(void **state)
 {
-    struct bytes       array = one_array();
+    struct bytes array = one_array();
     struct dump *const dump = blank_dump(&array);
-    static const char *const names[] = {"a.input.0", "b.input.0", "a.output.0", "b.output.0",
-                                        "a.weight"};
-    struct nd_error    error;
+    static const char *const names[] = {"a.input.0", "b.input.0", "a.output.0",
+                                        "b.output.0", "a.weight"};
+    struct nd_error error;
 
     (void)state;
     for (size_t i = 0; i < 5; i++) {
@@ -140,7 +140,7 @@ static struct dump_slot float_slot(uint64_t offset, uint64_t size, uint32_t rank
 
 static const struct dump_slot *add_slot(struct dump *dump, const struct dump_slot *slot)
 {
-    struct nd_error          error;
+    struct nd_error error;
     struct dump_layer *const layer = nd_dump_add_layer(dump, "l", "");
 
     assert_non_null(layer);
@@ -150,30 +150,35 @@ static const struct dump_slot *add_slot(struct dump *dump, const struct dump_slo
 
 static void extents_and_shapes_that_do_not_fit_break_the_slot(void **state)
 {
-    struct bytes       bytes = {0};
-    const uint64_t     two[] = {2}, three[] = {3}, huge[] = {UINT64_C(1) << 62, 4};
-    const uint64_t     ones[17] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    struct bytes bytes = {0};
+    const uint64_t two[] = {2}, three[] = {3}, huge[] = {UINT64_C(1) << 62, 4};
+    const uint64_t ones[17] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
     (void)state;
     npy_put_array(&bytes, "<f4", "(2,)", "\0\0\x80\x3f\0\0\0\x40", 8);
     struct dump *const dump = blank_dump(&bytes);
-    const uint64_t     at = bytes.size - 8;
-    struct dump_slot   slots[8] = {
-        float_slot(at, 9, 1, two),           float_slot(at + 1, 8, 1, two),
-        float_slot(UINT64_MAX, 8, 1, two),   float_slot(at, UINT64_MAX - 4, 1, two),
-        float_slot(at, 8, 1, three),         float_slot(at, 8, 2, huge),
-        float_slot(at, 8, 17, ones),         float_slot(at, 8, 1, two),
+    const uint64_t at = bytes.size - 8;
+    struct dump_slot slots[8] = {
+        float_slot(at, 9, 1, two),         float_slot(at + 1, 8, 1, two),
+        float_slot(UINT64_MAX, 8, 1, two), float_slot(at, UINT64_MAX - 4, 1, two),
+        float_slot(at, 8, 1, three),       float_slot(at, 8, 2, huge),
+        float_slot(at, 8, 17, ones),       float_slot(at, 8, 1, two),
     };
     slots[7].dtype = ND_DTYPE_NONE;
     slots[7].dtype_text = "int4";
     static const char *const reasons[8] = {
-        "the file ends at", "the file ends at", "the file ends at", "the file ends at",
-        "takes 12 bytes, there are 8", "shape [4611686018427387904, 4] of float32",
-        "17 dimensions", "'int4'",
+        "the file ends at",
+        "the file ends at",
+        "the file ends at",
+        "the file ends at",
+        "takes 12 bytes, there are 8",
+        "shape [4611686018427387904, 4] of float32",
+        "17 dimensions",
+        "'int4'",
     };
     for (size_t i = 0; i < 8; i++) {
         const struct dump_slot *const slot = add_slot(dump, &slots[i]);
-        struct open_slot              open;
+        struct open_slot open;
         if (slot->broken == NULL)
             fail_msg("slot %zu is not broken", i);
         assert_says(slot->broken, reasons[i]);
@@ -188,15 +193,22 @@ static void extents_and_shapes_that_do_not_fit_break_the_slot(void **state)
 static void strides_are_checked_against_the_storage(void **state)
 {
     static const struct {
-        int64_t  stride[2];
+        int64_t stride[2];
         uint64_t base;
-        bool     fits;
+        bool fits;
     } cases[] = {
-        {{3, 1}, 0, true}, {{1, 2}, 0, true}, {{0, 0}, 5, true},  {{-3, 1}, 3, true},
-        {{4, 1}, 0, false}, {{3, 1}, 1, false}, {{-3, 1}, 2, false}, {{0, 0}, 6, false},
-        {{INT64_MAX, 1}, 0, false}, {{INT64_MIN, 1}, 0, false},
+        {{3, 1},         0, true },
+        {{1, 2},         0, true },
+        {{0, 0},         5, true },
+        {{-3, 1},        3, true },
+        {{4, 1},         0, false},
+        {{3, 1},         1, false},
+        {{-3, 1},        2, false},
+        {{0, 0},         6, false},
+        {{INT64_MAX, 1}, 0, false},
+        {{INT64_MIN, 1}, 0, false},
     };
-    struct bytes   bytes = {0};
+    struct bytes bytes = {0};
     const uint64_t dims[] = {2, 3};
     const unsigned char data[24] = {0};
 
@@ -218,17 +230,19 @@ static void strides_are_checked_against_the_storage(void **state)
 static void device_layouts_are_seen_in_logical_order(void **state)
 {
     static const float stored[8] = {0, 10, 1, 11, 20, -1, 21, -1}; /* value 10 c + w */
-    const uint64_t     dims[] = {1, 2, 1, 2, 2};
-    struct bytes       bytes = {0};
-    uint64_t           count;
+    const uint64_t dims[] = {1, 2, 1, 2, 2};
+    struct bytes bytes = {0};
+    uint64_t count;
 
     (void)state;
     npy_put_array(&bytes, "<f4", "(8,)", stored, sizeof stored);
     struct dump *const dump = blank_dump(&bytes);
-    struct dump_slot   slot = float_slot(bytes.size - sizeof stored, sizeof stored, 5, dims);
+    struct dump_slot slot = float_slot(bytes.size - sizeof stored, sizeof stored, 5, dims);
     slot.layout = nd_layout_by_name("NC1HWC0");
     slot.has_logical = true;
-    slot.logical = (struct nd_shape){4, {1, 3, 1, 2}};
+    slot.logical = (struct nd_shape){
+        4, {1, 3, 1, 2}
+    };
     double *values = slot_values(dump, add_slot(dump, &slot), &count);
     static const double logical[6] = {0, 1, 10, 11, 20, 21};
     assert_int_equal(count, 6);
@@ -237,13 +251,15 @@ static void device_layouts_are_seen_in_logical_order(void **state)
     free(values);
 
     struct open_slot open;
-    struct nd_error  error;
+    struct nd_error error;
     slot.logical.dim[1] = 5; /* needs three blocks */
     assert_int_not_equal(nd_slot_open(dump, add_slot(dump, &slot), &open, &error), ND_OK);
     assert_says(error.found, "layout NC1HWC0");
 
     slot.layout = NULL; /* another shape of the same elements, and of others */
-    slot.logical = (struct nd_shape){2, {2, 4}};
+    slot.logical = (struct nd_shape){
+        2, {2, 4}
+    };
     values = slot_values(dump, add_slot(dump, &slot), &count);
     assert_int_equal(count, 8);
     assert_true(values[1] == 10);
@@ -256,15 +272,15 @@ static void device_layouts_are_seen_in_logical_order(void **state)
 
 static void texts_given_by_a_format_are_copied(void **state)
 {
-    struct bytes       bytes = one_array();
+    struct bytes bytes = one_array();
     struct dump *const dump = blank_dump(&bytes);
-    char               text[] = "text";
-    double             number = 3;
-    struct nd_error    error;
+    char text[] = "text";
+    double number = 3;
+    struct nd_error error;
     struct dump_layer *layer = nd_dump_add_layer(dump, text, text);
-    struct attribute   attribute = {.key = text, .kind = ATTRIBUTE_LIST, .text = text,
-                                    .list = &number, .list_len = 1};
-    struct dump_slot   slot = nd_dump_slot_init();
+    struct attribute attribute = {
+        .key = text, .kind = ATTRIBUTE_LIST, .text = text, .list = &number, .list_len = 1};
+    struct dump_slot slot = nd_dump_slot_init();
 
     (void)state;
     slot.evidence = ND_EVIDENCE_CHECKSUM;

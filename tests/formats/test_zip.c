@@ -12,10 +12,10 @@
 #include "formats/zip.h"
 
 struct opened {
-    struct arena   *arena;
-    struct zip      zip;
+    struct arena *arena;
+    struct zip zip;
     struct nd_error error;
-    enum nd_status  status;
+    enum nd_status status;
 };
 
 static struct opened open_bytes(const struct bytes *bytes)
@@ -51,10 +51,10 @@ static struct zip_build two_members(enum zip_local local)
 
 static void members_of_a_numpy_archive_come_in_the_order_of_its_directory(void **state)
 {
-    static const char *const names[] = {"conv1.output.0.npy",   "conv1/input/0.npy",
-                                        "bn.weight.npy",        "bn.running_mean.npy",
-                                        "layer10.npy",          "layer2.npy"};
-    struct bytes  bytes = bytes_of_file(DATA, "stored.npz");
+    static const char *const names[] = {"conv1.output.0.npy", "conv1/input/0.npy",
+                                        "bn.weight.npy",      "bn.running_mean.npy",
+                                        "layer10.npy",        "layer2.npy"};
+    struct bytes bytes = bytes_of_file(DATA, "stored.npz");
     struct opened opened = open_bytes(&bytes);
 
     (void)state;
@@ -71,7 +71,7 @@ static void members_of_a_numpy_archive_come_in_the_order_of_its_directory(void *
 
 static void an_archive_written_to_a_pipe_is_read_by_its_directory(void **state)
 {
-    struct bytes  bytes = bytes_of_file(DATA, "piped.npz");
+    struct bytes bytes = bytes_of_file(DATA, "piped.npz");
     struct opened opened = open_bytes(&bytes);
 
     (void)state;
@@ -85,7 +85,7 @@ static void an_archive_written_to_a_pipe_is_read_by_its_directory(void **state)
 static void local_headers_give_nothing_but_the_place_of_the_data(void **state)
 {
     struct zip_build build = two_members(LOCAL_TORCH);
-    struct opened    opened = open_build(&build);
+    struct opened opened = open_build(&build);
 
     (void)state;
     assert_int_equal(opened.status, ND_OK);
@@ -143,7 +143,7 @@ static void a_comment_after_the_end_record_may_look_like_one(void **state)
 
 static void an_empty_archive_has_no_members(void **state)
 {
-    struct bytes  bytes = bytes_of_file(DATA, "none.npz");
+    struct bytes bytes = bytes_of_file(DATA, "none.npz");
     struct opened opened = open_bytes(&bytes);
 
     (void)state;
@@ -155,7 +155,7 @@ static void an_empty_archive_has_no_members(void **state)
 
 static void members_are_found_by_their_whole_name(void **state)
 {
-    struct bytes  bytes = bytes_of_file(DATA, "stored.npz");
+    struct bytes bytes = bytes_of_file(DATA, "stored.npz");
     struct opened opened = open_bytes(&bytes);
 
     (void)state;
@@ -170,10 +170,10 @@ static void members_are_found_by_their_whole_name(void **state)
 
 static void a_head_is_inflated_without_the_rest(void **state)
 {
-    struct bytes  bytes = bytes_of_file(DATA, "deflated.npz");
+    struct bytes bytes = bytes_of_file(DATA, "deflated.npz");
     struct opened opened = open_bytes(&bytes);
     unsigned char head[10];
-    size_t        got;
+    size_t got;
 
     (void)state;
     assert_int_equal(opened.status, ND_OK);
@@ -183,8 +183,10 @@ static void a_head_is_inflated_without_the_rest(void **state)
                                     sizeof head, &got));
     assert_int_equal(got, sizeof head);
     assert_memory_equal(head, "\x93NUMPY\x01\x00\x76\x00", 10); /* 118 = 128 - 10 */
-    assert_false(nd_zip_inflate_head(bytes.at + member->offset, 3, head, sizeof head, &got));
-    assert_false(nd_zip_inflate_head((const unsigned char *)"\xff\xff\xff", 3, head, 10, &got));
+    assert_false(
+        nd_zip_inflate_head(bytes.at + member->offset, 3, head, sizeof head, &got));
+    assert_false(
+        nd_zip_inflate_head((const unsigned char *)"\xff\xff\xff", 3, head, 10, &got));
     done(&opened, &bytes);
 }
 

@@ -14,10 +14,10 @@
 #include "formats/zip.h"
 
 struct opened {
-    struct arena   *arena;
-    struct zip      zip;
+    struct arena *arena;
+    struct zip zip;
     struct nd_error error;
-    enum nd_status  status;
+    enum nd_status status;
 };
 
 static struct opened open_bytes(const struct bytes *bytes)
@@ -42,7 +42,8 @@ static void done(struct opened *opened, struct bytes *bytes)
     bytes_free(bytes);
 }
 
-static void assert_refused(struct zip_build *build, enum nd_status status, const char *found)
+static void assert_refused(struct zip_build *build, enum nd_status status,
+                           const char *found)
 {
     struct opened opened = open_build(build);
 
@@ -110,7 +111,8 @@ static void no_change_of_one_byte_makes_it_read_outside(void **state)
             for (size_t i = 0; opened.status == ND_OK && i < opened.zip.count; i++)
                 if (opened.zip.members[i].trouble == NULL)
                     assert_true(opened.zip.members[i].offset +
-                                    opened.zip.members[i].stored_size <= changed.size);
+                                    opened.zip.members[i].stored_size <=
+                                changed.size);
             done(&opened, &changed);
         }
     bytes_free(&build.bytes);
@@ -129,7 +131,8 @@ static void two_members_of_one_name_are_refused(void **state)
 
 static void overlapping_members_are_refused(void **state)
 {
-    struct zip_build one_place = two_members(LOCAL_PLAIN), nested = two_members(LOCAL_PLAIN);
+    struct zip_build one_place = two_members(LOCAL_PLAIN),
+                     nested = two_members(LOCAL_PLAIN);
 
     (void)state;
     one_place.members[1] = one_place.members[0];
@@ -142,18 +145,18 @@ static void overlapping_members_are_refused(void **state)
 static void a_false_directory_is_refused(void **state)
 {
     static const struct {
-        int            entries_more;
-        uint64_t       size_more, offset_more;
-        unsigned       disk;
+        int entries_more;
+        uint64_t size_more, offset_more;
+        unsigned disk;
         enum nd_status status;
-        const char    *found;
+        const char *found;
     } cases[] = {
-        {1, 0, 0, 0, ND_ERR_MALFORMED, "3 entries in a directory of 103 bytes"},
-        {-1, 0, 0, 0, ND_ERR_MALFORMED, "bytes more than its 1 entries take"},
-        {30000, 0, 0, 0, ND_ERR_MALFORMED, "30002 entries in a directory of"},
-        {0, 100000, 0, 0, ND_ERR_MALFORMED, "one of 1"},
-        {0, 0, 100000, 0, ND_ERR_MALFORMED, "at 1"},
-        {0, 0, 0, 1, ND_ERR_UNSUPPORTED, "of several"},
+        {1,     0,      0,      0, ND_ERR_MALFORMED,   "3 entries in a directory of 103 bytes"},
+        {-1,    0,      0,      0, ND_ERR_MALFORMED,   "bytes more than its 1 entries take"   },
+        {30000, 0,      0,      0, ND_ERR_MALFORMED,   "30002 entries in a directory of"      },
+        {0,     100000, 0,      0, ND_ERR_MALFORMED,   "one of 1"                             },
+        {0,     0,      100000, 0, ND_ERR_MALFORMED,   "at 1"                                 },
+        {0,     0,      0,      1, ND_ERR_UNSUPPORTED, "of several"                           },
     };
 
     (void)state;
@@ -179,7 +182,7 @@ static void more_than_a_million_members_are_refused_by_number(void **state)
 
 static void bad_names_are_refused(void **state)
 {
-    static char      long_name[4098];
+    static char long_name[4098];
     struct zip_build zero = two_members(LOCAL_PLAIN), large = two_members(LOCAL_PLAIN);
 
     (void)state;
@@ -193,7 +196,8 @@ static void bad_names_are_refused(void **state)
 
 static void trouble_with_one_member_leaves_the_others(void **state)
 {
-    struct zip_build encrypted = two_members(LOCAL_PLAIN), method = two_members(LOCAL_PLAIN);
+    struct zip_build encrypted = two_members(LOCAL_PLAIN),
+                     method = two_members(LOCAL_PLAIN);
     struct zip_build place = two_members(LOCAL_PLAIN), size = two_members(LOCAL_PLAIN);
     struct zip_build bomb = two_members(LOCAL_PLAIN), extra = two_members(LOCAL_PLAIN);
     struct zip_build disk = two_members(LOCAL_PLAIN), stored = two_members(LOCAL_PLAIN);
@@ -221,9 +225,9 @@ static void trouble_with_one_member_leaves_the_others(void **state)
 static void checking_many_members_takes_no_quadratic_time(void **state)
 {
     enum { MANY = 60000 };
-    struct bytes  out = {0};
+    struct bytes out = {0};
     const clock_t begin = clock();
-    char          name[32];
+    char name[32];
 
     (void)state;
     for (int i = 0; i < MANY; i++) {

@@ -27,9 +27,9 @@ enum { BLOCK = 4096, MOST_ELEMENTS = 1000000 };
 
 static void read_slot(const struct dump *dump, const struct dump_slot *slot)
 {
-    static double    values[2 * BLOCK]; /* complex elements are two */
+    static double values[2 * BLOCK]; /* complex elements are two */
     struct open_slot open;
-    struct nd_error  error;
+    struct nd_error error;
 
     if (nd_slot_open(dump, slot, &open, &error) != ND_OK)
         return;
@@ -55,10 +55,10 @@ static void read_all(const struct dump *dump)
 static void use_bytes(const uint8_t *data, size_t size)
 {
     const struct dump_head head = {data == NULL ? (const uint8_t *)"" : data, size, "fuzz"};
-    struct dump           *dump;
-    struct nd_error        error;
-    char                   raw[64] = "";
-    size_t                 begin = 0;
+    struct dump *dump;
+    struct nd_error error;
+    char raw[64] = "";
+    size_t begin = 0;
 
     if (nd_format_recognise(&head) == NULL && nd_format_unknown(&head, &error) == ND_OK)
         abort(); /* what no format claims is an error */
@@ -91,8 +91,8 @@ static int is_inside(const char *name)
     return *name != '\0' && *name != '/' && strstr(name, "..") == NULL;
 }
 
-static void write_file(const char *folder, const char *name, const uint8_t *bytes, size_t size,
-                       int is_link)
+static void write_file(const char *folder, const char *name, const uint8_t *bytes,
+                       size_t size, int is_link)
 {
     char path[512], target[64];
 
@@ -119,13 +119,14 @@ static void write_file(const char *folder, const char *name, const uint8_t *byte
 
 static void write_tree(const char *folder, const uint8_t *data, size_t size)
 {
-    struct cursor        in = {data, size, 0};
+    struct cursor in = {data, size, 0};
     const unsigned char *name, *content;
-    uint64_t             name_len, content_len;
-    char                 text[128];
+    uint64_t name_len, content_len;
+    char text[128];
 
     while (nd_cursor_le(&in, 1, &name_len) && nd_cursor_take(&in, name_len & 127, &name) &&
-           nd_cursor_le(&in, 2, &content_len) && nd_cursor_take(&in, content_len, &content)) {
+           nd_cursor_le(&in, 2, &content_len) &&
+           nd_cursor_take(&in, content_len, &content)) {
         memcpy(text, name, name_len & 127);
         text[name_len & 127] = '\0';
         if (is_inside(text))
@@ -136,11 +137,12 @@ static void write_tree(const char *folder, const uint8_t *data, size_t size)
 static void use_tree(const uint8_t *data, size_t size)
 {
     const char *const where = getenv("TMPDIR");
-    char              folder[256];
-    struct dump      *dump;
-    struct nd_error   error;
+    char folder[256];
+    struct dump *dump;
+    struct nd_error error;
 
-    snprintf(folder, sizeof folder, "%s/normdiff-fuzz-XXXXXX", where == NULL ? "/tmp" : where);
+    snprintf(folder, sizeof folder, "%s/normdiff-fuzz-XXXXXX",
+             where == NULL ? "/tmp" : where);
     if (mkdtemp(folder) == NULL)
         return;
     if (data != NULL)

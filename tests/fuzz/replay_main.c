@@ -24,7 +24,7 @@ static int run_file(const char *path)
         fprintf(stderr, "cannot read %s\n", path);
         return 1;
     }
-    const size_t   size = (size_t)st.st_size;
+    const size_t size = (size_t)st.st_size;
     uint8_t *const bytes = malloc(size > 0 ? size : 1);
     if (bytes == NULL || fread(bytes, 1, size, file) != size) {
         fprintf(stderr, "cannot read %s\n", path);
@@ -42,11 +42,11 @@ static int run_file(const char *path)
 static int run_folder(const char *path)
 {
     struct dirent **entries;
-    const int       count = scandir(path, &entries, NULL, alphasort);
-    int             failed = count < 0;
+    const int count = scandir(path, &entries, NULL, alphasort);
+    int failed = count < 0;
 
     for (int i = 0; i < count; i++) {
-        char        name[4096];
+        char name[4096];
         struct stat st;
         snprintf(name, sizeof name, "%s/%s", path, entries[i]->d_name);
         if (stat(name, &st) == 0 && S_ISREG(st.st_mode))

@@ -46,7 +46,11 @@ static inline struct nd_moments measured(enum nd_dtype dtype, const void *r, con
                                          uint64_t n)
 {
     const struct moments_policy policy = {.scale = 1.0};
-    const struct sides sides = {{dtype, dtype}, {r, c}, n};
+    const struct sides sides = {
+        {dtype, dtype},
+        {r,     c    },
+        n
+    };
 
     return sides_measure(&sides, &policy);
 }

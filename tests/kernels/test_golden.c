@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "kernels/moments.h"
 #include "kernels/golden/expected.h"
+#include "kernels/moments.h"
 
 static uint64_t random_state;
 

@@ -13,7 +13,10 @@ enum { LAYER_COUNT = 32, ORIGIN = 17 };
 
 static const struct nd_metric_value origin_metrics[] = {
     {.key = "max_abs", .value = {1.3111}},
-    {.key = "max_abs_index", .kind = ND_METRIC_INDEX, .index = {2, 17, 340}, .index_len = 3},
+    {.key = "max_abs_index",
+     .kind = ND_METRIC_INDEX,
+     .index = {2, 17, 340},
+     .index_len = 3},
     {.key = "mean_abs", .value = {0.0971234}},
     {.key = "rel_l2", .value = {0.41}},
     {.key = "cosine", .value = {0.999711}},
@@ -37,11 +40,11 @@ static const struct nd_param eps_params[] = {
     {.key = "reference", .number = 1e-5},
     {.key = "candidate", .number = 1.0002e-4},
 };
-static const char *const rerun[] = {"normdiff", "--rerun-reference", "gpu2.dump", "gpu.dump",
-                                    "npu/"};
+static const char *const rerun[] = {"normdiff", "--rerun-reference", "gpu2.dump",
+                                    "gpu.dump", "npu/"};
 static const struct nd_finding checklist[] = {
     {.id = "dtype", .status = ND_CHECK_OK, .declared = {"float32", "float32"}},
-    {.id = "eps",
+    {.id = "wrong_eps",
      .status = ND_CHECK_MISMATCH,
      .declared = {"1e-05", NULL},
      .recovered = {"1.000e-05", "1.0002e-04"},
@@ -132,7 +135,8 @@ static void layers_fill(void)
         const double drift = i < 2        ? 0
                              : i < ORIGIN ? 1e-7 * (double)i
                                           : 0.41 / (double)(i - ORIGIN + 1);
-        snprintf(names[i], sizeof names[i], "layers.%zu.%s", (i + 3) / 5, parts[(i + 3) % 5]);
+        snprintf(names[i], sizeof names[i], "layers.%zu.%s", (i + 3) / 5,
+                 parts[(i + 3) % 5]);
         slots[i] = slot_with(drift);
         layers[i] = layer_with(i, drift);
     }
@@ -204,7 +208,8 @@ const struct nd_result *nd_canned_drift(void)
                                        COUNT(drift_params)};
     result.outcome = (struct nd_outcome){LAYER_COUNT - 1, 0, 0.22, 61.0 / 128.0, 128};
     result.first_elevated = result.first_fault = result.first_origin = ORIGIN;
-    result.first = (struct nd_first){.layer = ORIGIN, .role = "origin", .input_drift = 2.7e-7};
+    result.first =
+        (struct nd_first){.layer = ORIGIN, .role = "origin", .input_drift = 2.7e-7};
     result.checklist = checklist;
     result.checklist_count = COUNT(checklist);
     result.causes = causes;

@@ -102,7 +102,8 @@ static void junit_counts_agree_with_the_cases(void **state)
     char *text = report_of(nd_canned_drift(), "junit");
 
     (void)state;
-    assert_non_null(strstr(text, " tests=\"32\" failures=\"4\" errors=\"0\" skipped=\"0\""));
+    assert_non_null(
+        strstr(text, " tests=\"32\" failures=\"4\" errors=\"0\" skipped=\"0\""));
     assert_int_equal(occurrences(text, "<testcase "), 32);
     assert_int_equal(occurrences(text, "<failure "), 4);
     assert_int_equal(occurrences(text, "</failure></testcase>"), 4);
@@ -139,7 +140,8 @@ static void every_line_of_jsonl_is_an_object_that_says_what_it_is(void **state)
     size_t layers = 0, lines = 0;
 
     (void)state;
-    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"), lines++) {
+    for (char *line = strtok(text, "\n"); line != NULL;
+         line = strtok(NULL, "\n"), lines++) {
         cJSON *document = cJSON_ParseWithOpts(line, NULL, 1);
         const cJSON *type = cJSON_GetObjectItemCaseSensitive(document, "type");
         assert_true(cJSON_IsString(type));
@@ -162,6 +164,38 @@ static void markdown_shows_signs_of_a_name_as_they_are(void **state)
     free(text);
 }
 
+static char *listing_of(const char *format)
+{
+    FILE *stream = capture_begin();
+
+    assert_int_equal(nd_report_listing(nd_canned_listing(), format, NULL, stream, NULL),
+                     ND_OK);
+    return capture_end(stream);
+}
+
+static void every_format_lists_a_dump(void **state)
+{
+    char *csv = listing_of("csv");
+    char *junit = listing_of("junit");
+    char *markdown = listing_of("markdown");
+    const char *at = csv;
+
+    (void)state;
+    const size_t fields = row_fields(&at);
+    assert_int_equal(row_fields(&at), fields);
+    assert_int_equal(row_fields(&at), fields);
+    assert_string_equal(at, "");
+    assert_non_null(
+        strstr(csv, ",\"[4, 2, 7, 7, 16]\",NC1HWC0,3724,-2.5,3.25,0.001,123.456,"));
+    assert_non_null(strstr(junit, " tests=\"1\" failures=\"0\" errors=\"1\""));
+    assert_non_null(strstr(junit, "<error message=\"bad CRC\" type=\"unreadable\"/>"));
+    assert_non_null(strstr(markdown, "| 0 | conv1 | Conv2d | input.0 | float32 | "
+                                     "\\[4, 19, 7, 7\\] |"));
+    free(csv);
+    free(junit);
+    free(markdown);
+}
+
 static void formats_for_people_are_told_from_those_for_programs(void **state)
 {
     (void)state;
@@ -182,6 +216,7 @@ int main(void)
         cmocka_unit_test(junit_of_trouble_is_one_suite_with_one_error),
         cmocka_unit_test(every_line_of_jsonl_is_an_object_that_says_what_it_is),
         cmocka_unit_test(markdown_shows_signs_of_a_name_as_they_are),
+        cmocka_unit_test(every_format_lists_a_dump),
         cmocka_unit_test(formats_for_people_are_told_from_those_for_programs),
     };
 

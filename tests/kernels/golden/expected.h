@@ -1,4 +1,6 @@
 /* Made by golden.py: the moments of its pair. */
+#include "kernels/moments.h"
+
 enum { GOLDEN_COUNT = 300123 };
 static const struct nd_moments golden_moments = {
     .total = 300123,

@@ -76,6 +76,8 @@ def main():
         "pr": u, "pc": v, "prr": u * u, "pcc": v * v, "prc": u * v,
     }
     print("/* Made by golden.py: the moments of its pair. */")
+    print('#include "kernels/moments.h"')
+    print("")
     print("enum { GOLDEN_COUNT = %d };" % COUNT)
     print("static const struct nd_moments golden_moments = {")
     print("    .total = %d," % COUNT)
