@@ -127,7 +127,7 @@ static void apply_diagnosis(struct nd_result *result, struct nd_layer *layers,
     result->first.role = diagnosis->origin_role;
     result->first.slot = diagnosis->origin_slot;
     if (diagnosis->origin == ND_NO_INDEX) {
-        result->first.layer = first_over(result);
+        result->first.layer = diagnosis->first;
         result->first.role = "first_over";
     }
     result->first.input_drift = diagnosis->input_drift;

@@ -48,6 +48,7 @@ static void copy_text(char *to, size_t size, const char *from)
         trim_partial_utf8(to);
 }
 
+ND_PRINTF(4, 0)
 static enum nd_status fail_va(struct nd_error *err, enum nd_status status,
                               const char *expected, const char *fmt, va_list args)
 {

@@ -142,37 +142,45 @@ static bool eps_differ(const struct eps_evidence *evidence)
 
 /* --- the cause ------------------------------------------------------------------------ */
 
+/* A side's eps as far as it is known: measured, else declared; NAN: neither. */
+static double eps_value(const struct eps_evidence *evidence, int side, bool trust_declared)
+{
+    if (evidence->has[side] && evidence->fit[side].identifiable)
+        return eps_snapped(&evidence->fit[side]);
+    return trust_declared ? evidence->declared[side] : (double)NAN;
+}
+
 static void eps_propose(struct subject *subject, const struct eps_evidence *evidence,
                         bool is_declared)
 {
+    static const char *const names[] = {"reference", "candidate"};
     const int             side = subject->side;
+    const bool            measured = evidence->has[side];
     const struct eps_fit *fit = &evidence->fit[side];
-    double                value[2];
+    struct nd_param       params[8];
+    size_t                count = 0;
 
-    for (int k = 0; k < 2; k++)
-        value[k] = evidence->has[k] && evidence->fit[k].identifiable ? eps_snapped(&evidence->fit[k])
-                   : !isnan(evidence->declared[k])                   ? evidence->declared[k]
-                   : evidence->has[k]                                ? evidence->fit[k].eps
-                                                                     : (double)NAN;
-    const struct hypothesis h = {
-        .id = "eps", .residual = evidence->has[side] ? fit->residual : (double)NAN,
-        .penalty = 0.03, .is_declared = is_declared, .side = nd_subject_side(subject),
-        .param_count = 4,
-        .params = (const struct nd_param[]){
-            ND_NUMBER("reference", value[0]), ND_NUMBER("candidate", value[1]),
-            ND_NUMBER("uncertainty", evidence->has[side] ? 3 * fit->sigma : (double)NAN),
-            ND_NUMBER("upper", evidence->has[side] ? fit->upper : (double)NAN)},
-        .summary = nd_phrase_plain(NULL)};
-    struct hypothesis said = h;
-    const char *id = !evidence->has[side]        ? "summary.eps.declared"
-                     : fit->identifiable         ? "summary.eps"
-                     : side == 1                 ? "summary.eps.bound"
-                                                 : "summary.eps.bound.reference";
-    said.summary = ND_PHRASE(subject->arena, id, h.params[0], h.params[1], h.params[2],
-                             h.params[3], ND_NUMBER("residual", h.residual),
-                             ND_NUMBER("floor", subject->floor),
-                             ND_NUMBER("is_candidate", side));
-    nd_propose(subject, &said);
+    for (int k = 0; k < 2; k++) {
+        /* What the wrong side declares is in doubt, unless the declarations are the cause. */
+        const double value = eps_value(evidence, k, k != side || is_declared || !measured);
+        if (!isnan(value))
+            params[count++] = (struct nd_param)ND_NUMBER(names[k], value);
+    }
+    if (measured) {
+        params[count++] = (struct nd_param)ND_NUMBER("uncertainty", 3 * fit->sigma);
+        params[count++] = (struct nd_param)ND_NUMBER("upper", fit->upper);
+    }
+    const size_t said = count;
+    params[count++] = (struct nd_param)ND_NUMBER("residual", measured ? fit->residual : (double)NAN);
+    params[count++] = (struct nd_param)ND_NUMBER("is_candidate", side);
+    const char *id = !measured           ? "summary.eps.declared"
+                     : fit->identifiable ? "summary.eps"
+                     : side == 1         ? "summary.eps.bound"
+                                         : "summary.eps.bound.reference";
+    nd_propose(subject, &(struct hypothesis){
+        .id = "eps", .residual = measured ? fit->residual : (double)NAN, .penalty = 0.03,
+        .is_declared = is_declared, .side = nd_subject_side(subject), .params = params,
+        .param_count = said, .summary = nd_phrase_make(subject->arena, id, params, count)});
 }
 
 /* --- the line --------------------------------------------------------------------------- */

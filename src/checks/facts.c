@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/pool.h"
+#include "checks/stand_in.h"
 
 double nd_slot_number(const struct nd_slot *slot, const char *key, int side)
 {
@@ -204,11 +205,56 @@ struct gathering {
     uint64_t                      row;
 };
 
-/* Nothing to learn from a layer whose inputs, parameters and outputs are all equal. */
+/* Nothing to learn from a layer whose outputs are equal. */
 static bool replay_worthwhile(const struct layer_facts *facts)
 {
     return facts->pair && !facts->container && facts->forward && facts->op != NULL
-           && facts->out.count > 0 && facts->in.count > 0 && !facts->out.equal;
+           && facts->out.count > 0 && !facts->out.equal;
+}
+
+/* The first layer of the same step and rank, as far back as anybody looks. */
+static size_t run_first(const struct nd_result *result, size_t i)
+{
+    size_t first = i;
+
+    while (first > 0 && i - first < 64 && result->layers[first - 1].step == result->layers[i].step
+           && result->layers[first - 1].rank == result->layers[i].rank)
+        first--;
+    return first;
+}
+
+static void facts_replay(const struct gathering *job, size_t i, const struct layer_pair_view *pair)
+{
+    struct layer_facts        *facts = &job->facts[i];
+    const struct nd_slot      *out = &job->input->result->layers[i].slots[facts->out.worst];
+    const struct replay_limits limits = {
+        .elements = job->elements[facts->op->norm == NULL], .row = job->row, .seed = i};
+    const bool shown = out->worst_count > 0 && strcmp(out->name, "output.0") == 0;
+
+    nd_replay_layer(pair, facts->op, facts->roundoff, &limits,
+                    shown ? out->worst[0].index : NULL, &facts->replay);
+}
+
+/* Without dumped inputs: earlier outputs, if they prove to be them. */
+static void facts_stand_in(const struct gathering *job, size_t i)
+{
+    const struct nd_result *result = job->input->result;
+    struct layer_facts     *facts = &job->facts[i];
+    struct stand_in         stand_in;
+
+    if (!nd_stand_in_find(job->input, run_first(result, i), i, facts->op, facts->roundoff,
+                          &stand_in))
+        return;
+    facts->stand_ins = stand_in.count;
+    for (unsigned k = 0; k < stand_in.count; k++) {
+        const struct nd_layer *from = &result->layers[stand_in.from[k]];
+        facts->stand_in[k] = stand_in.from[k];
+        for (size_t s = 0; s < from->slot_count; s++)
+            if (strcmp(from->slots[s].name, "output.0") == 0)
+                group_add(&facts->in, &from->slots[s], ND_NO_INDEX - 1);
+    }
+    facts_replay(job, i, &stand_in.pair);
+    nd_stand_in_done(&stand_in);
 }
 
 static void gather_one(void *user, size_t i, unsigned worker)
@@ -231,12 +277,10 @@ static void gather_one(void *user, size_t i, unsigned worker)
     facts_product(pair, facts);
     if (!replay_worthwhile(facts))
         return;
-    const struct nd_slot      *out = &layer->slots[facts->out.worst];
-    const struct replay_limits limits = {
-        .elements = job->elements[facts->op->norm == NULL], .row = job->row, .seed = i};
-    const bool shown = out->worst_count > 0 && strcmp(out->name, "output.0") == 0;
-    nd_replay_layer(pair, facts->op, facts->roundoff, &limits,
-                    shown ? out->worst[0].index : NULL, &facts->replay);
+    if (facts->in.count > 0)
+        facts_replay(job, i, pair);
+    else if (facts->in.seen == 0 && job->input->result->dump[0].order != ND_ORDER_NAME)
+        facts_stand_in(job, i);
 }
 
 void nd_facts_gather(const struct diagnosis_input *input, struct layer_facts *ret_facts)

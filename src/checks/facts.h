@@ -34,6 +34,8 @@ struct layer_facts {
     bool              layout_found; /* an output agrees only after its axes were reordered */
     bool              input_found;
     struct replay     replay;
+    size_t            stand_in[OP_MAX_INPUTS]; /* layers whose outputs are its inputs, */
+    unsigned          stand_ins;               /* proved by replay where none are dumped */
 };
 
 /*

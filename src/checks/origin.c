@@ -202,6 +202,8 @@ static double norm_gain(const struct nd_layer *layer, const struct layer_facts *
 {
     if (facts->in.worst == ND_NO_INDEX)
         return JUMP;
+    if (facts->stand_ins > 0)
+        return JUMP;
     const struct nd_slot *slot = &layer->slots[facts->in.worst];
     const double          mean = nd_slot_number(slot, "mean", 0);
     const double          square = facts->in.rms * facts->in.rms;

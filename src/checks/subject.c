@@ -161,6 +161,10 @@ void nd_subject_open(struct subject *subject, const struct diagnosis_input *inpu
         subject->slot = &subject->layer->slots[subject->own->out.worst];
     if (subject->own->op != NULL)
         subject->norm = subject->own->op->norm;
+    if (subject->own->stand_ins > 0
+        && nd_stand_in_make(input, index, subject->own->stand_in, subject->own->stand_ins,
+                            &subject->stand_in))
+        subject->pair = &subject->stand_in.pair;
     subject_formula(subject);
     if (subject->own->pair)
         subject_flat(subject);
@@ -171,6 +175,7 @@ void nd_subject_done(struct subject *subject)
 {
     if (subject->has_formula)
         nd_formula_close(&subject->formula);
+    nd_stand_in_done(&subject->stand_in);
     free(subject->actual);
     free(subject->expected);
     subject->actual = subject->expected = NULL;

@@ -9,6 +9,7 @@
 #include "checks/facts.h"
 #include "checks/origin.h"
 #include "checks/phrase.h"
+#include "checks/stand_in.h"
 
 /* A hypothesis: what the faulty side does, and how much of the error that leaves. */
 struct hypothesis {
@@ -41,6 +42,7 @@ struct subject {
     const struct norm_facts      *norm; /* NULL: no norm */
 
     int            side;    /* the one that is thought to be wrong: 1 candidate, 0 reference */
+    struct stand_in stand_in; /* the pair with the inputs that were proved */
     bool           is_rounded_input; /* the model's input differs by rounding to a type only */
     bool           has_formula; /* its tensors could be loaded and recomputed */
     bool           is_trusted;  /* and the formula reproduces the side that is right */

@@ -36,6 +36,7 @@ struct slot_pair {
     bool                    localised, negligible;
     double                  rms[2]; /* over the n positions; NAN: unknown */
     bool                    differs; /* for --fail-on any */
+    struct statistics       print[2]; /* evidence statistics: what the two sides say */
 };
 
 struct layer_pair {

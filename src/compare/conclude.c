@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "compare/select.h"
 #include "compare/slot_pair.h"
 
@@ -223,6 +224,18 @@ static void count_layer(struct nd_result *result, const struct nd_layer *layer)
         result->first_fault = layer->index;
 }
 
+/* A bound as people and the guides write it: 1e-1, not 0.1. */
+static const char *bound_text(struct arena *arena, double bound)
+{
+    static const double powers[] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9};
+    char                buf[32];
+
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
+        if (bound == powers[i])
+            return nd_arena_format(arena, "1e-%zu", i + 1);
+    return nd_arena_string(arena, nd_number_text(bound, buf));
+}
+
 static struct nd_phrase reason_of(const struct comparison *comparison, const char *id,
                                   size_t count)
 {
@@ -231,10 +244,14 @@ static struct nd_phrase reason_of(const struct comparison *comparison, const cha
     if (params == NULL)
         return (struct nd_phrase){0};
     params[0] = (struct nd_param){"count", NULL, (double)count};
-    params[1] = (struct nd_param){"bound", NULL,
-                                  comparison->options->fail_on == ND_FAIL_ON_NUMBER
-                                      ? comparison->options->fail_on_number
-                                      : comparison->options->tiers[2]};
+    params[1] = (struct nd_param){
+        "bound",
+        bound_text(comparison->arena, comparison->options->fail_on == ND_FAIL_ON_NUMBER
+                                          ? comparison->options->fail_on_number
+                                          : comparison->options->tiers[2]),
+        0};
+    if (params[1].text == NULL)
+        return (struct nd_phrase){0};
     return (struct nd_phrase){id, params, 2};
 }
 

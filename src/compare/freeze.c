@@ -55,6 +55,35 @@ static enum nd_status freeze_metrics(struct arena *arena, const struct slot_pair
     return ND_OK;
 }
 
+/* A print is shown under the same keys as values are. */
+static enum nd_status freeze_print(struct arena *arena, const struct slot_pair *slot,
+                                   struct nd_slot *result, struct nd_error *err)
+{
+    static const char *const keys[] = {[STATISTIC_MIN] = "min", [STATISTIC_MAX] = "max",
+                                       [STATISTIC_MEAN] = "mean", [STATISTIC_NORM] = "norm"};
+    static const enum statistic order[] = {STATISTIC_MIN, STATISTIC_MAX, STATISTIC_MEAN,
+                                           STATISTIC_NORM};
+    struct nd_metric_value     *values = nd_arena_alloc(arena, STATISTIC_COUNT, sizeof *values);
+    size_t                      count = 0;
+
+    if (values == NULL)
+        return nd_fail_memory(err);
+    for (size_t i = 0; i < STATISTIC_COUNT; i++) {
+        const enum statistic s = order[i];
+        const bool absent[2] = {isnan(slot->print[0].value[s]) && !slot->print[0].is_nan[s],
+                                isnan(slot->print[1].value[s]) && !slot->print[1].is_nan[s]};
+        if (absent[0] || absent[1])
+            continue;
+        values[count].key = keys[s];
+        values[count].kind = ND_METRIC_PAIR;
+        values[count].value[0] = slot->print[0].value[s];
+        values[count++].value[1] = slot->print[1].value[s];
+    }
+    result->metrics = values;
+    result->metric_count = count;
+    return ND_OK;
+}
+
 static enum nd_status freeze_worst(struct arena *arena, const struct slot_pair *slot,
                                    struct nd_slot *result, struct nd_error *err)
 {
@@ -127,6 +156,8 @@ static enum nd_status freeze_slot(struct comparison *comparison, struct slot_pai
     if (slot->measured) {
         ND_TRY(freeze_metrics(comparison->arena, slot, result, err));
         ND_TRY(freeze_worst(comparison->arena, slot, result, err));
+    } else if (slot->state == SLOT_COMPARED && result->evidence == ND_EVIDENCE_STATISTICS) {
+        ND_TRY(freeze_print(comparison->arena, slot, result, err));
     }
     *ret = *result;
     return ND_OK;

@@ -190,6 +190,8 @@ void nd_compare_statistics(const struct comparison *comparison, const struct lay
     for (unsigned side = 0; side < 2; side++)
         if (!print_of(comparison, side, slot->side[side], &computed[side], &print[side], slot))
             return;
+    slot->print[0] = *print[0];
+    slot->print[1] = *print[1];
     shapes_of_prints(slot);
     if (slot->state == SLOT_SHAPE)
         return;

@@ -112,30 +112,28 @@ bool nd_cann_name_parse(const char *text, struct cann_name *ret_name)
     enum { MOST = 7 };
     struct cann_name name = {.task = not_known};
     struct part type, op, parts[MOST];
-    uint64_t numbers[MOST], ignored;
+    uint64_t numbers[MOST], op_number;
     const char *at = text;
 
     if (!part_next(&at, &type) || !part_next(&at, &op))
         return false;
     name.type = type.at;
     name.type_len = type.len;
-    const char *from = at;
     const size_t count = numbers_read(&at, parts, numbers, MOST);
     size_t used = name_numbers(&name, parts, numbers, count);
-    if (used == 0 && part_number(op, &ignored)) { /* rule 4 */
-        from = op.at;
-        at = from;
+    const bool op_is_number = part_number(op, &op_number);
+    if (used == 0 && op_is_number) { /* rule 4: it was the task */
+        at = op.at;
         used = name_numbers(&name, parts, numbers, numbers_read(&at, parts, numbers, 2));
+    } else if (op_is_number && part_is(type, "exception_info")) {
+        name.stream = op_number;
+        name.has_stream = true;
     } else {
         name.op = op.at;
         name.op_len = op.len;
     }
     if (used == 0)
         return false;
-    if (part_is(type, "exception_info")) {
-        name.stream = name.task;
-        name.op_len = 0;
-    }
     const struct part last = parts[used - 1];
     name.dump_len = (size_t)(last.at + last.len - text);
     name_tail(&name, last.at + last.len);

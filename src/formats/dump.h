@@ -44,6 +44,9 @@ struct dump_slot {
     const struct layout *layout;  /* NULL: logical */
     const char       *layout_text; /* a layout without a formula, or a device format note */
     uint32_t          c0;
+    bool              has_order; /* order[] applies: the view's axis k is the layout's logical
+                                  * axis order[k], as another framework orders them */
+    uint32_t          order[ND_MAX_RANK];
     struct extent     extent;     /* values */
     struct statistics statistics; /* NAN where absent */
     bool              has_statistics;

@@ -13,7 +13,7 @@
 #include "formats/format.h"
 #include "formats/normdiff_record.h"
 
-enum { NORMDIFF_VERSION = 1, NORMDIFF_NAME_MAX = 4096 };
+enum { NORMDIFF_VERSION = 1 };
 
 static int normdiff_probe(const struct dump_head *head)
 {
@@ -171,7 +171,7 @@ static enum nd_status normdiff_layer(const struct normdiff_reader *reader,
     if (!cJSON_IsObject(item) || !nd_json_text(item, "name", &name))
         return nd_normdiff_fail(reader, "name", "an object with the layer's name",
                                 "a layer without one", err);
-    if (strlen(name) > NORMDIFF_NAME_MAX)
+    if (strlen(name) > ND_NORMDIFF_NAME_MAX)
         return nd_normdiff_fail(reader, "name", "names of at most 4096 bytes",
                                 "a longer name", err);
     nd_json_text(item, "type", &type);

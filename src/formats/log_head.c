@@ -107,7 +107,8 @@ static bool head_is_name(struct slice name, bool may_hold_blanks)
 {
     double value, half;
 
-    if (name.len == 0 || name.len > 4096 || memchr(name.at, '=', name.len) != NULL)
+    if (name.len == 0 || name.len > ND_LOG_NAME_MAX ||
+        memchr(name.at, '=', name.len) != NULL)
         return false;
     if (!may_hold_blanks && memchr(name.at, ' ', name.len) != NULL)
         return false;

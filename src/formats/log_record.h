@@ -9,8 +9,9 @@
 #include "tensor/view.h"
 
 enum {
-    ND_LOG_GROUPS = 16,  /* tensors that one line speaks of */
-    ND_LOG_COLUMNS = 128 /* of a table */
+    ND_LOG_GROUPS = 16,    /* tensors that one line speaks of */
+    ND_LOG_COLUMNS = 128,  /* of a table */
+    ND_LOG_NAME_MAX = 4000 /* a slot behind it still fits into a name of 4096 bytes */
 };
 
 /* How sure we are that a print of statistics was meant. */

@@ -171,7 +171,8 @@ bool nd_log_table_row(const char *at, const char *end, const struct log_table *t
     if (count != table->columns)
         return false;
     record.name = row_cell(cells, count, table, COLUMN_NAME);
-    if (record.name.len == 0 || nd_slice_is(record.name, "N/A"))
+    if (record.name.len == 0 || record.name.len > ND_LOG_NAME_MAX ||
+        nd_slice_is(record.name, "N/A"))
         return false;
     for (int i = 0; i < STATISTIC_COUNT; i++) {
         double value, half;

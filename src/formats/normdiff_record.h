@@ -7,6 +7,8 @@
 #include "formats/json_in.h"
 #include "formats/st_header.h"
 
+enum { ND_NORMDIFF_NAME_MAX = 4096 };
+
 struct normdiff_reader {
     struct dump *dump;
     size_t file;

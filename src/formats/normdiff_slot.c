@@ -271,6 +271,9 @@ enum nd_status nd_normdiff_slots(const struct normdiff_reader *reader,
     {
         struct slot_reader in = {
             .reader = reader, .arena = reader->dump->arena, .item = item};
+        if (strlen(item->string) > ND_NORMDIFF_NAME_MAX)
+            return nd_normdiff_fail(reader, "slots", "names of at most 4096 bytes",
+                                    "a longer name", err);
         if (!cJSON_IsObject(item))
             return nd_normdiff_fail(reader, "slots", "an object for each slot",
                                     "another value", err);

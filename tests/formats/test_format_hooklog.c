@@ -551,6 +551,24 @@ static void a_log_that_was_asked_for_and_holds_no_print_is_refused(void **state)
     assert_refused(bytes, "hooklog", ND_ERR_MALFORMED, "", "a text without one");
 }
 
+static void names_beyond_the_limit_are_no_names(void **state)
+{
+    struct bytes bytes = {0};
+    struct st_opened opened;
+
+    (void)state;
+    for (int row = 0; row < 2; row++) { /* a line of pairs, then a row of a table */
+        for (int i = 0; i < 4001; i++)
+            bytes_text(&bytes, "n");
+        bytes_text(&bytes,
+                   row == 0 ? ": max=1.5, mean=0.5\nname,max\n" : ",2.5\nshort,3.5\n");
+    }
+    struct dump *dump = st_open_sound(bytes, NULL, &opened);
+    assert_int_equal(dump->layer_count, 1);
+    assert_string_equal(dump->layers[0].name, "short");
+    st_close(&opened);
+}
+
 /* Over the limit of a line, nothing in it is a print; what follows is read. */
 static void lines_of_any_length_are_passed_in_one_step(void **state)
 {
@@ -625,6 +643,7 @@ int main(void)
         cmocka_unit_test(texts_without_prints_are_no_logs),
         cmocka_unit_test(binary_data_is_no_log_whatever_stands_in_it),
         cmocka_unit_test(a_log_that_was_asked_for_and_holds_no_print_is_refused),
+        cmocka_unit_test(names_beyond_the_limit_are_no_names),
         cmocka_unit_test(lines_of_any_length_are_passed_in_one_step),
         cmocka_unit_test(a_log_cut_at_any_byte_or_changed_in_one_does_not_crash),
     };

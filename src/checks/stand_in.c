@@ -1,0 +1,171 @@
+/*
+ * Proving which earlier outputs a layer was fed with.
+ */
+#include "checks/stand_in.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks/replay.h"
+
+static const char *const stand_in_names[OP_MAX_INPUTS] = {"input.0", "input.1"};
+
+/* How far back, in layers: a branch of a residual block or an attention head. */
+enum { UNARY_REACH = 14, PAIR_REACH = 40, PAIR_LAYERS = 20, PAIR_VALUES = 200 };
+/* Elements that a first look takes. */
+enum { LOOK = 1 << 13 };
+
+static const struct slot_view *output_of(const struct layer_view *layer)
+{
+    const struct slot_view *slot =
+        layer == NULL || layer->container ? NULL : nd_layer_slot(layer, "output.0");
+
+    return slot != NULL && slot->has_tensor
+                   && nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT
+               ? slot : NULL;
+}
+
+bool nd_stand_in_make(const struct diagnosis_input *input, size_t index, const size_t *from,
+                      unsigned count, struct stand_in *ret)
+{
+    *ret = (struct stand_in){.count = count};
+    for (unsigned k = 0; k < count; k++)
+        ret->from[k] = from[k];
+    for (int side = 0; side < 2; side++) {
+        const struct layer_view *layer = input->layers[index].side[side];
+        ret->slots[side] = calloc(layer->slot_count + count, sizeof **ret->slots);
+        if (ret->slots[side] == NULL) {
+            nd_stand_in_done(ret);
+            return false;
+        }
+        memcpy(ret->slots[side], layer->slots, layer->slot_count * sizeof *layer->slots);
+        ret->side[side] = *layer;
+        ret->side[side].slots = ret->slots[side];
+        for (unsigned k = 0; k < count; k++) {
+            const struct slot_view *slot = output_of(input->layers[from[k]].side[side]);
+            if (slot == NULL) {
+                nd_stand_in_done(ret);
+                return false;
+            }
+            struct slot_view *copy = &ret->slots[side][ret->side[side].slot_count++];
+            *copy = *slot;
+            copy->name = stand_in_names[k];
+        }
+        ret->pair.side[side] = &ret->side[side];
+    }
+    return true;
+}
+
+void nd_stand_in_done(struct stand_in *stand_in)
+{
+    free(stand_in->slots[0]);
+    free(stand_in->slots[1]);
+    *stand_in = (struct stand_in){.count = 0};
+}
+
+/* The reference follows from these inputs down to rounding. */
+static bool stand_in_proved(const struct stand_in *stand_in, const struct op *op,
+                            double roundoff, size_t index)
+{
+    const struct replay_limits limits = {.elements = LOOK, .row = 1u << 22, .seed = index};
+    struct formula             formula;
+
+    if (!nd_formula_open(&stand_in->pair, op, roundoff, &limits, NULL, &formula))
+        return false;
+    const struct residual *residual = &formula.residual[0];
+    const bool proved = residual->n > 0 && residual->mismatches == 0
+                        && residual->rel <= fmax(4 * roundoff, 3e-6) && isfinite(formula.sigma);
+    nd_formula_close(&formula);
+    return proved;
+}
+
+static bool same_shape(const struct diagnosis_input *input, size_t a, size_t b)
+{
+    const struct slot_view *left = output_of(input->layers[a].side[0]);
+    const struct slot_view *right = output_of(input->layers[b].side[0]);
+
+    return left != NULL && right != NULL && output_of(input->layers[b].side[1]) != NULL
+           && nd_shape_equal(&left->tensor.shape, &right->tensor.shape);
+}
+
+static bool find_unary(const struct diagnosis_input *input, size_t first, size_t index,
+                       const struct op *op, double roundoff, struct stand_in *ret)
+{
+    for (size_t back = 1; back <= UNARY_REACH && index >= first + back; back++) {
+        const size_t from = index - back;
+        if (!same_shape(input, index, from)
+            || !nd_stand_in_make(input, index, &from, 1, ret))
+            continue;
+        if (stand_in_proved(ret, op, roundoff, index))
+            return true;
+        nd_stand_in_done(ret);
+    }
+    return false;
+}
+
+/* A few hundred values of a layer's output, evenly spaced. */
+static void pair_values(const struct diagnosis_input *input, size_t index, double *ret)
+{
+    const struct tensor_view *view = &output_of(input->layers[index].side[0])->tensor;
+
+    for (uint64_t i = 0; i < PAIR_VALUES; i++)
+        ret[i] = nd_view_at(view, i * view->count / PAIR_VALUES);
+}
+
+static bool pair_fits(const struct op *op, const double *a, const double *b, const double *y,
+                      double roundoff)
+{
+    const struct op_call call = {0};
+    const double *const  inputs[OP_MAX_INPUTS] = {a, b};
+    double               z[PAIR_VALUES], error = 0, size = 0;
+
+    op->row(&call, inputs, PAIR_VALUES, z);
+    for (int i = 0; i < PAIR_VALUES; i++) {
+        error += (y[i] - z[i]) * (y[i] - z[i]);
+        size += y[i] * y[i];
+    }
+    return size > 0 && error <= 16 * roundoff * roundoff * size;
+}
+
+static bool find_pair(const struct diagnosis_input *input, size_t first, size_t index,
+                      const struct op *op, double roundoff, struct stand_in *ret)
+{
+    double (*values)[PAIR_VALUES] = malloc((PAIR_LAYERS + 1) * sizeof *values);
+    size_t from[PAIR_LAYERS], count = 0;
+    bool   found = false;
+
+    if (values == NULL)
+        return false;
+    for (size_t back = 1; back <= PAIR_REACH && index >= first + back && count < PAIR_LAYERS;
+         back++)
+        if (same_shape(input, index, index - back)) {
+            pair_values(input, index - back, values[count]);
+            from[count++] = index - back;
+        }
+    if (count > 0)
+        pair_values(input, index, values[PAIR_LAYERS]);
+    for (size_t a = 0; a < count && !found; a++)
+        for (size_t b = a + 1; b < count && !found; b++) {
+            const size_t both[] = {from[b], from[a]};
+            found = pair_fits(op, values[b], values[a], values[PAIR_LAYERS], roundoff)
+                    && nd_stand_in_make(input, index, both, 2, ret);
+            if (found && !stand_in_proved(ret, op, roundoff, index)) {
+                nd_stand_in_done(ret);
+                found = false;
+            }
+        }
+    free(values);
+    return found;
+}
+
+bool nd_stand_in_find(const struct diagnosis_input *input, size_t first, size_t index,
+                      const struct op *op, double roundoff, struct stand_in *ret)
+{
+    if (output_of(input->layers[index].side[0]) == NULL
+        || output_of(input->layers[index].side[1]) == NULL)
+        return false;
+    if (op->norm != NULL || op->inputs == 1)
+        return find_unary(input, first, index, op, roundoff, ret);
+    return op->inputs == 2 && find_pair(input, first, index, op, roundoff, ret);
+}

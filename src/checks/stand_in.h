@@ -1,0 +1,29 @@
+/*
+ * Inputs that were not dumped: mostly they are earlier outputs.  An earlier output stands in
+ * for an input when the reference's own output follows from it down to rounding.
+ */
+#ifndef ND_CHECKS_STAND_IN_H
+#define ND_CHECKS_STAND_IN_H
+
+#include "checks/check.h"
+#include "ops/op.h"
+
+/* A layer pair with earlier outputs as its inputs; the pair borrows from this. */
+struct stand_in {
+    size_t                 from[OP_MAX_INPUTS]; /* layers whose output.0 it is */
+    unsigned               count;               /* 0: none */
+    struct layer_pair_view pair;
+    struct layer_view      side[2];
+    struct slot_view      *slots[2];
+};
+
+/* Searches the layers before `index` (not before `first`); false: none, nothing to free. */
+bool nd_stand_in_find(const struct diagnosis_input *input, size_t first, size_t index,
+                      const struct op *op, double roundoff, struct stand_in *ret);
+
+/* The pair for layers already found. */
+bool nd_stand_in_make(const struct diagnosis_input *input, size_t index, const size_t *from,
+                      unsigned count, struct stand_in *ret);
+void nd_stand_in_done(struct stand_in *stand_in);
+
+#endif
