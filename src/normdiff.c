@@ -14,11 +14,16 @@
 #include "compare/layout_rules.h"
 #include "compare/listing.h"
 #include "compare/policy.h"
+#include "compare/side_run.h"
 
 /* What a result or listing keeps alive: names point into the dumps. */
+enum { MAX_SIDE_DUMPS = 5 };
+
 struct owned {
     struct arena *arena;
     struct dump  *dump[2];
+    struct dump  *beside[MAX_SIDE_DUMPS]; /* reruns, golden, float32 runs */
+    size_t        beside_count;
 };
 
 const char *nd_version(void)
@@ -40,6 +45,8 @@ static void owned_free(struct owned *owned)
         return;
     nd_dump_close(owned->dump[0]);
     nd_dump_close(owned->dump[1]);
+    for (size_t i = 0; i < owned->beside_count; i++)
+        nd_dump_close(owned->beside[i]);
     nd_arena_free(owned->arena);
     free(owned);
 }
@@ -140,18 +147,85 @@ static void apply_diagnosis(struct nd_result *result, struct nd_layer *layers,
     result->step_count = diagnosis->step_count;
 }
 
-static enum nd_status diagnose(struct comparison *comparison, struct nd_result *result,
-                               struct nd_error *err)
+/* --- evidence beside the pair ---------------------------------------------------------------- */
+
+static enum nd_status open_beside(struct owned *owned, const char *path, struct dump **ret_dump,
+                                  struct nd_error *err)
+{
+    ND_TRY(nd_dump_open(path, NULL, NULL, ret_dump, err));
+    owned->beside[owned->beside_count++] = *ret_dump;
+    return ND_OK;
+}
+
+static struct side_evidence evidence_of(const struct side_run *run)
+{
+    return (struct side_evidence){.given = run->given, .compared = run->compared,
+                                  .bit_equal = run->bit_equal, .worst = run->worst,
+                                  .over = run->over, .first_over = run->first_over,
+                                  .drift = run->drift};
+}
+
+/* Step 2 of the guides: the float32 runs against each other; a side without one stands in
+ * itself. */
+static enum nd_status run_fp32(struct owned *owned, const struct comparison *comparison,
+                               struct diagnosis_input *input, struct nd_error *err)
+{
+    const struct nd_options *options = comparison->options;
+    struct dump             *dump[2] = {owned->dump[0], owned->dump[1]};
+    struct side_run          run;
+
+    if (options->fp32[0] == NULL && options->fp32[1] == NULL)
+        return ND_OK;
+    for (unsigned side = 0; side < 2; side++) {
+        input->fp32_path[side] = dump[side]->path;
+        if (options->fp32[side] == NULL)
+            continue;
+        ND_TRY(open_beside(owned, options->fp32[side], &dump[side], err));
+        input->fp32_path[side] = options->fp32[side];
+    }
+    ND_TRY(nd_side_run(comparison, dump[0], dump[1], 2, 0, &run, err));
+    input->fp32 = evidence_of(&run);
+    return ND_OK;
+}
+
+static enum nd_status run_beside(struct owned *owned, struct comparison *comparison,
+                                 struct diagnosis_input *input, struct nd_error *err)
+{
+    const struct nd_options *options = comparison->options;
+    struct dump             *dump;
+    struct side_run          run;
+
+    for (unsigned side = 0; side < 2; side++) {
+        if (options->rerun[side] == NULL)
+            continue;
+        ND_TRY(open_beside(owned, options->rerun[side], &dump, err));
+        ND_TRY(nd_side_run(comparison, owned->dump[side], dump, 0, side, &run, err));
+        input->rerun[side] = evidence_of(&run);
+    }
+    if (options->golden != NULL) {
+        ND_TRY(open_beside(owned, options->golden, &dump, err));
+        for (unsigned side = 0; side < 2; side++) {
+            ND_TRY(nd_side_run(comparison, dump, owned->dump[side], 1, side, &run, err));
+            input->golden[side] = evidence_of(&run);
+            comparison->golden[side] = run.drift;
+        }
+    }
+    return run_fp32(owned, comparison, input, err);
+}
+
+static enum nd_status diagnose(struct owned *owned, struct comparison *comparison,
+                               struct nd_result *result, struct nd_error *err)
 {
     struct nd_layer *layers = (struct nd_layer *)(uintptr_t)result->layers;
     struct evidence  evidence;
     struct diagnosis diagnosis = {.origin = ND_NO_INDEX, .origin_slot = ND_NO_INDEX,
                                   .input_drift = (double)NAN};
 
+    struct diagnosis_input input = {.result = result, .max_mem = comparison->options->max_mem,
+                                    .jobs = comparison->options->jobs};
+    ND_TRY(run_beside(owned, comparison, &input, err));
     ND_TRY(nd_evidence_open(comparison, &evidence, err));
-    const struct diagnosis_input input = {.result = result, .layers = evidence.layers,
-                                          .max_mem = comparison->options->max_mem,
-                                          .jobs = comparison->options->jobs};
+    input.layers = evidence.layers;
     const enum nd_status status =
         nd_diagnose(&input, first_over(result), comparison->arena, &diagnosis, err);
     nd_evidence_close(&evidence);
@@ -190,7 +264,7 @@ static enum nd_status compare_dumps(struct owned *owned, const struct nd_options
     result->first_elevated = result->first_fault = result->first_origin = ND_NO_INDEX;
     result->first.layer = result->first.slot = ND_NO_INDEX;
     result->first.input_drift = (double)NAN;
-    ND_TRY(diagnose(&comparison, result, err));
+    ND_TRY(diagnose(owned, &comparison, result, err));
     ND_TRY(nd_cover(&comparison, &result->coverage, err));
     nd_outcome(&comparison, result, &result->outcome);
     nd_conclude(&comparison, result);

@@ -46,16 +46,17 @@ static bool fit_walk(const struct sample *sample, int side, const struct norm_mo
                      fit_fn *take, struct fit *fits)
 {
     const struct op_rows *rows = &sample->rows;
-    struct norm_model     plain = *model;
-    double               *h = malloc(rows->row_len * sizeof *h);
+    struct norm_model plain = *model;
+    double *h = malloc(rows->row_len * sizeof *h);
 
     if (h == NULL)
         return false;
     plain.weight = plain.bias = NULL;
     for (uint64_t i = 0; i < sample->count; i++) {
         struct op_channel channel = nd_op_channel_first(rows, sample->row[i]);
-        const double     *y = sample->out[side] + i * rows->row_len;
-        nd_norm_row(&plain, rows, sample->row[i], sample->in[side][0] + i * rows->row_len, h);
+        const double *y = sample->out[side] + i * rows->row_len;
+        nd_norm_row(&plain, rows, sample->row[i], sample->in[side][0] + i * rows->row_len,
+                    h);
         for (uint64_t j = 0; j < rows->row_len; j++, nd_op_channel_next(rows, &channel))
             if (isfinite(h[j]) && isfinite(y[j]))
                 take(&fits[channel.at], h[j], y[j]);
@@ -86,7 +87,7 @@ static struct fit *fit_side(const struct sample *sample, int side,
                             const struct norm_model *model)
 {
     const uint64_t channels = sample->rows.channels;
-    struct fit    *fits = calloc(channels, sizeof *fits);
+    struct fit *fits = calloc(channels, sizeof *fits);
 
     if (fits == NULL)
         return NULL;
@@ -123,7 +124,8 @@ bool nd_affine_shift(const struct sample *sample, int side, const struct norm_mo
         return false;
     for (uint64_t c = 0; c < sample->rows.channels; c++)
         ret_bias[c] = fits[c].n > 0
-                          ? (fits[c].y - nd_norm_weight(model, c) * fits[c].h) / fits[c].n : 0;
+                          ? (fits[c].y - nd_norm_weight(model, c) * fits[c].h) / fits[c].n
+                          : 0;
     free(fits);
     return true;
 }
@@ -132,11 +134,11 @@ bool nd_affine_shift(const struct sample *sample, int side, const struct norm_mo
 static double fit_expected(const struct fit *fit, double roundoff)
 {
     const double own = 0.2 * roundoff; /* no fit is believed closer than half a rounding */
-    const double noise = fit->residual / fmax(fit->n - 2, 1)
-                         + own * own * (fit->n > 4 ? fit->yy / fit->n : 0);
+    const double noise = fit->residual / fmax(fit->n - 2, 1) +
+                         own * own * (fit->n > 4 ? fit->yy / fit->n : 0);
     const double shh = fit_spread(fit);
-    const double lever = 1 / fit->n
-                         + (fit->m > 0 && shh > 0 ? fit->away / fit->m / shh : 0);
+    const double lever =
+        1 / fit->n + (fit->m > 0 && shh > 0 ? fit->away / fit->m / shh : 0);
 
     return noise * (1 + fmin(lever, 1e6)) * fit->m;
 }
@@ -145,13 +147,13 @@ bool nd_affine_predict(const struct sample *sample, const struct norm_model *mod
                        double roundoff, double *ret_error)
 {
     const uint64_t channels = sample->rows.channels;
-    struct fit    *fits = fit_side(sample, 0, model);
-    double         expected = 0, squares = 0, values = 0;
+    struct fit *fits = fit_side(sample, 0, model);
+    double expected = 0, squares = 0, values = 0;
 
     if (fits == NULL)
         return false;
-    if (!fit_walk(sample, 0, model, fit_residual, fits)
-        || !fit_walk(sample, 1, model, fit_away, fits)) {
+    if (!fit_walk(sample, 0, model, fit_residual, fits) ||
+        !fit_walk(sample, 1, model, fit_away, fits)) {
         free(fits);
         return false;
     }
@@ -164,6 +166,7 @@ bool nd_affine_predict(const struct sample *sample, const struct norm_model *mod
     }
     free(fits);
     *ret_error = values <= 4 * (double)channels ? HUGE_VAL
-                 : squares > 0 ? sqrt(expected / squares) : 0;
+                 : squares > 0                  ? sqrt(expected / squares)
+                                                : 0;
     return true;
 }

@@ -8,8 +8,8 @@
 #include "checks/sample.h"
 #include "ops/norm.h"
 
-/* Fits on one side (0: the reference); `model` says how to normalise (its own weight and bias are not
- * used; without `centre` no bias is fitted).  False without memory. */
+/* Fits on one side (0: the reference); `model` says how to normalise (its own weight and
+ * bias are not used; without `centre` no bias is fitted).  False without memory. */
 bool nd_affine_fit(const struct sample *sample, int side, const struct norm_model *model,
                    double *ret_weight, double *ret_bias);
 

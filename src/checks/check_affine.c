@@ -9,7 +9,7 @@
 #include "checks/affine_fit.h"
 
 struct affine_try {
-    const char       *id, *found;
+    const char *id, *found;
     struct norm_model model;
 };
 
@@ -20,8 +20,8 @@ static size_t affine_tries(const struct norm_model *model, struct affine_try *re
     if (model->weight != NULL) {
         ret[count] = (struct affine_try){"weight_dropped", "no weight", *model};
         ret[count++].model.weight = NULL;
-        ret[count] = (struct affine_try){"one_plus_weight",
-                                         model->plus == 0 ? "1 + weight" : "weight", *model};
+        ret[count] = (struct affine_try){
+            "one_plus_weight", model->plus == 0 ? "1 + weight" : "weight", *model};
         ret[count++].model.plus = 1 - model->plus;
     }
     if (model->bias != NULL) {
@@ -31,7 +31,8 @@ static size_t affine_tries(const struct norm_model *model, struct affine_try *re
     return count;
 }
 
-/* --- linear layers and convolutions ------------------------------------------------------ */
+/* --- linear layers and convolutions ------------------------------------------------------
+ */
 
 /* Channel of a flat element: axis 1 of images, else the last. */
 static uint64_t product_channel(const struct nd_shape *shape, uint64_t i)
@@ -50,9 +51,10 @@ static uint64_t product_channels(const struct nd_shape *shape)
 static bool product_bias(const struct subject *subject, double *ret_bias, uint64_t channels)
 {
     for (int side = 0; side < 2; side++) {
-        const struct slot_view *slot = nd_layer_slot(subject->pair->side[side], "param.bias");
-        if (slot != NULL && slot->has_tensor && slot->tensor.count == channels
-            && nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT) {
+        const struct slot_view *slot =
+            nd_layer_slot(subject->pair->side[side], "param.bias");
+        if (slot != NULL && slot->has_tensor && slot->tensor.count == channels &&
+            nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT) {
             nd_view_decode(&slot->tensor, 0, channels, ret_bias);
             return true;
         }
@@ -60,8 +62,8 @@ static bool product_bias(const struct subject *subject, double *ret_bias, uint64
     for (uint64_t i = 0; i < subject->count; i++)
         if (isfinite(subject->expected[i]) && isfinite(subject->actual[i]))
             ret_bias[product_channel(&subject->shape, i)] +=
-                (subject->expected[i] - subject->actual[i]) * (double)channels
-                / (double)subject->count;
+                (subject->expected[i] - subject->actual[i]) * (double)channels /
+                (double)subject->count;
     return false;
 }
 
@@ -79,10 +81,13 @@ static void affine_product(struct subject *subject, struct nd_finding *finding)
         for (uint64_t i = 0; i < subject->count; i++)
             moved[i] = subject->expected[i] - bias[product_channel(&subject->shape, i)];
         const double residual = nd_flat_misfit(subject, moved, NULL);
-        nd_propose(subject, &(struct hypothesis){
-            .id = "bias_dropped", .residual = residual, .penalty = known ? 0 : 0.3,
-            .is_free = !known, .side = nd_subject_side(subject)});
-        if (known && residual < 0.5 * subject->unexplained && residual < 4 * subject->floor) {
+        nd_propose(subject, &(struct hypothesis){.id = "bias_dropped",
+                                                 .residual = residual,
+                                                 .penalty = known ? 0 : 0.3,
+                                                 .is_free = !known,
+                                                 .side = nd_subject_side(subject)});
+        if (known && residual < 0.5 * subject->unexplained &&
+            residual < 4 * subject->floor) {
             finding->status = ND_CHECK_MISMATCH;
             finding->recovered[subject->side] = "no bias";
             finding->evidence = nd_phrase_plain("finding.affine.differs");
@@ -93,33 +98,38 @@ static void affine_product(struct subject *subject, struct nd_finding *finding)
     free(moved);
 }
 
-/* --- norms ------------------------------------------------------------------------------- */
+/* --- norms -------------------------------------------------------------------------------
+ */
 
-/* Running statistics not dumped: the candidate as the reference's own scale, and any shift. */
+/* Running statistics not dumped: the candidate as the reference's own scale, and any shift.
+ */
 static void affine_shift(struct subject *subject)
 {
     struct norm_study *study = &subject->formula.study;
-    double            *bias = nd_arena_alloc(subject->arena, study->channels, sizeof *bias);
-    struct norm_model  model = study->model[subject->side];
+    double *bias = nd_arena_alloc(subject->arena, study->channels, sizeof *bias);
+    struct norm_model model = study->model[subject->side];
 
-    if (bias == NULL
-        || !nd_affine_shift(&subject->formula.sample, subject->side, &model, bias))
+    if (bias == NULL ||
+        !nd_affine_shift(&subject->formula.sample, subject->side, &model, bias))
         return;
     model.bias = bias;
     const double residual = nd_norm_misfit(subject, &model, NULL);
     if (!isnan(residual))
         nd_propose(subject, &(struct hypothesis){
-            .id = "bias_dropped", .residual = residual, .penalty = 0.02, .is_free = true,
-            .side = nd_subject_side(subject),
-            .summary = nd_phrase_plain("summary.bias_dropped.free")});
+                                .id = "bias_dropped",
+                                .residual = residual,
+                                .penalty = 0.02,
+                                .is_free = true,
+                                .side = nd_subject_side(subject),
+                                .summary = nd_phrase_plain("summary.bias_dropped.free")});
 }
 
 static void affine_run(struct subject *subject, struct nd_finding *finding)
 {
     const struct norm_model *model = nd_subject_model(subject);
-    struct affine_try        tries[3];
-    const char              *found = NULL;
-    double                   best = HUGE_VAL;
+    struct affine_try tries[3];
+    const char *found = NULL;
+    double best = HUGE_VAL;
 
     if (subject->norm == NULL) {
         affine_product(subject, finding);
@@ -133,7 +143,8 @@ static void affine_run(struct subject *subject, struct nd_finding *finding)
         affine_shift(subject);
     const size_t count = affine_tries(model, tries);
     for (size_t i = 0; i < count; i++) {
-        const double residual = nd_propose_norm(subject, tries[i].id, &tries[i].model, 0, NULL, 0);
+        const double residual =
+            nd_propose_norm(subject, tries[i].id, &tries[i].model, 0, NULL, 0);
         if (residual < best) {
             best = residual;
             found = tries[i].found;
@@ -151,5 +162,8 @@ static void affine_run(struct subject *subject, struct nd_finding *finding)
         finding->advice = nd_phrase_plain("advice.affine");
 }
 
-const struct check nd_check_affine = {
-    .id = "affine", .is_line = true, .of_norms = true, .of_products = true, .run = affine_run};
+const struct check nd_check_affine = {.id = "affine",
+                                      .is_line = true,
+                                      .of_norms = true,
+                                      .of_products = true,
+                                      .run = affine_run};

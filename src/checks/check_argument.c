@@ -11,9 +11,10 @@
 
 static bool argument_has_line(const char *key)
 {
-    static const char *const keys[] = {"eps", "epsilon", "variance_epsilon", "layer_norm_eps",
-                                       "rms_norm_eps", "training", "is_training",
-                                       "track_running_stats", "data_format", "dtype", "device"};
+    static const char *const keys[] = {
+        "eps",      "epsilon",     "variance_epsilon",    "layer_norm_eps", "rms_norm_eps",
+        "training", "is_training", "track_running_stats", "data_format",    "dtype",
+        "device"};
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(key, keys[i]) == 0)
@@ -23,25 +24,26 @@ static bool argument_has_line(const char *key)
 
 static bool argument_equal(const struct attribute *a, const struct attribute *b)
 {
-    const bool numbers = (a->kind == ATTRIBUTE_NUMBER || a->kind == ATTRIBUTE_BOOL)
-                         && (b->kind == ATTRIBUTE_NUMBER || b->kind == ATTRIBUTE_BOOL);
+    const bool numbers = (a->kind == ATTRIBUTE_NUMBER || a->kind == ATTRIBUTE_BOOL) &&
+                         (b->kind == ATTRIBUTE_NUMBER || b->kind == ATTRIBUTE_BOOL);
 
     if (numbers)
         return a->number == b->number || (isnan(a->number) && isnan(b->number));
     if (a->kind == ATTRIBUTE_NULL || b->kind == ATTRIBUTE_NULL)
         return true; /* a default that one side does not spell out */
-    if (a->kind == ATTRIBUTE_LIST && b->kind == ATTRIBUTE_LIST && a->list != NULL
-        && b->list != NULL)
-        return a->list_len == b->list_len
-               && memcmp(a->list, b->list, a->list_len * sizeof *a->list) == 0;
+    if (a->kind == ATTRIBUTE_LIST && b->kind == ATTRIBUTE_LIST && a->list != NULL &&
+        b->list != NULL)
+        return a->list_len == b->list_len &&
+               memcmp(a->list, b->list, a->list_len * sizeof *a->list) == 0;
     if (a->kind != b->kind || a->text == NULL || b->text == NULL)
         return true; /* spelled in different ways: no evidence */
     return strcmp(a->text, b->text) == 0;
 }
 
-static const char *argument_text(const struct subject *subject, const struct attribute *attribute)
+static const char *argument_text(const struct subject *subject,
+                                 const struct attribute *attribute)
 {
-    char        buf[32];
+    char buf[32];
     const char *text = attribute->text;
 
     if (attribute->kind == ATTRIBUTE_NUMBER)
@@ -64,12 +66,11 @@ static void argument_run(struct subject *subject, struct nd_finding *finding)
         const struct attribute *b = nd_layer_attribute(side[1], a->key);
         if (b == NULL || argument_has_line(a->key) || argument_equal(a, b))
             continue;
-        nd_propose(subject, &(struct hypothesis){
-            .id = "different_argument", .residual = (double)NAN, .is_declared = true,
-            .side = ND_SIDE_UNKNOWN, .param_count = 3,
-            .params = (const struct nd_param[]){
-                ND_WORD("argument", a->key), ND_WORD("reference", argument_text(subject, a)),
-                ND_WORD("value", argument_text(subject, b))}});
+        const struct hypothesis differs = {
+            .id = "different_argument", .residual = (double)NAN, .is_declared = true};
+        ND_PROPOSE(subject, differs, ND_WORD("argument", a->key),
+                   ND_WORD("reference", argument_text(subject, a)),
+                   ND_WORD("value", argument_text(subject, b)));
         return;
     }
 }

@@ -8,7 +8,7 @@
 static void centre_run(struct subject *subject, struct nd_finding *finding)
 {
     const struct norm_model *model = nd_subject_model(subject);
-    const bool               centre = subject->norm->centre;
+    const bool centre = subject->norm->centre;
 
     if (model == NULL || !subject->is_trusted) {
         finding->evidence = nd_phrase_plain("finding.centre.no_input");
@@ -21,12 +21,13 @@ static void centre_run(struct subject *subject, struct nd_finding *finding)
         (const struct nd_param[]){ND_WORD("expected", centre ? "yes" : "no"),
                                   ND_WORD("found", centre ? "no" : "yes")},
         2);
-    const bool other = residual < 0.5 * subject->unexplained
-                       && residual < 4 * subject->floor;
+    const bool other =
+        residual < 0.5 * subject->unexplained && residual < 4 * subject->floor;
     const bool follows = subject->unexplained < 4 * subject->floor;
     finding->recovered[!subject->side] = centre ? "mean subtracted" : "no mean subtracted";
     if (other)
-        finding->recovered[subject->side] = centre ? "no mean subtracted" : "mean subtracted";
+        finding->recovered[subject->side] =
+            centre ? "no mean subtracted" : "mean subtracted";
     else if (follows)
         finding->recovered[subject->side] = finding->recovered[!subject->side];
     finding->status = other ? ND_CHECK_MISMATCH : follows ? ND_CHECK_OK : ND_CHECK_UNKNOWN;

@@ -9,18 +9,18 @@
 #include <string.h>
 
 struct damage {
-    double *error;  /* |actual - expected| */
-    bool   *keep;   /* scratch: elements that a hypothesis leaves in */
-    double  rms;    /* of the expected output */
-    double  floor;  /* relative */
+    double *error; /* |actual - expected| */
+    bool *keep;    /* scratch: elements that a hypothesis leaves in */
+    double rms;    /* of the expected output */
+    double floor;  /* relative */
 };
 
 /* --- NaN and infinity ----------------------------------------------------------------- */
 
 static uint64_t nonfinite_of(const struct nd_slot *slot, int side)
 {
-    return slot->nonfinite[side].nan + slot->nonfinite[side].pos_inf
-           + slot->nonfinite[side].neg_inf;
+    return slot->nonfinite[side].nan + slot->nonfinite[side].pos_inf +
+           slot->nonfinite[side].neg_inf;
 }
 
 static bool damage_nonfinite(struct subject *subject, struct nd_finding *finding)
@@ -31,25 +31,31 @@ static bool damage_nonfinite(struct subject *subject, struct nd_finding *finding
         return false;
     const int side = nonfinite_of(slot, 1) >= nonfinite_of(slot, 0);
     const struct nd_nonfinite_side *counts = &slot->nonfinite[side];
-    const struct nd_param params[] = {ND_NUMBER("mismatches", (double)slot->nonfinite_mismatches),
-                                      ND_NUMBER("nan", (double)counts->nan),
-                                      ND_NUMBER("pos_inf", (double)counts->pos_inf),
-                                      ND_NUMBER("neg_inf", (double)counts->neg_inf)};
-    if (subject->kind == ORIGIN_NONFINITE || subject->kind == ORIGIN_NONE
-        || subject->kind == ORIGIN_REPLAY)
+    const struct nd_param params[] = {
+        ND_NUMBER("mismatches", (double)slot->nonfinite_mismatches),
+        ND_NUMBER("nan", (double)counts->nan),
+        ND_NUMBER("pos_inf", (double)counts->pos_inf),
+        ND_NUMBER("neg_inf", (double)counts->neg_inf)};
+    if (subject->kind == ORIGIN_NONFINITE || subject->kind == ORIGIN_NONE ||
+        subject->kind == ORIGIN_REPLAY)
         nd_propose(subject, &(struct hypothesis){
-            .id = "nonfinite", .residual = (double)NAN, .is_certain = true, .penalty = -3,
-            .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE, .params = params,
-            .param_count = sizeof params / sizeof *params});
+                                .id = "nonfinite",
+                                .residual = (double)NAN,
+                                .is_certain = true,
+                                .penalty = -3,
+                                .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE,
+                                .params = params,
+                                .param_count = sizeof params / sizeof *params});
     finding->status = ND_CHECK_MISMATCH;
-    finding->evidence = ND_PHRASE(subject->arena, "finding.damage.nonfinite", params[0],
-                                  params[1], params[2], params[3],
-                                  ND_NUMBER("is_candidate", side));
+    finding->evidence =
+        ND_PHRASE(subject->arena, "finding.damage.nonfinite", params[0], params[1],
+                  params[2], params[3], ND_NUMBER("is_candidate", side));
     finding->advice = nd_phrase_plain("advice.nonfinite");
     return true;
 }
 
-/* --- parts ------------------------------------------------------------------------------ */
+/* --- parts ------------------------------------------------------------------------------
+ */
 
 static int ascending(const void *a, const void *b)
 {
@@ -63,7 +69,7 @@ enum { MEDIAN_SAMPLE = 4096 };
 /* The median error, from evenly spaced elements. */
 static double damage_median(const struct subject *subject, const double *error)
 {
-    double         picked[MEDIAN_SAMPLE];
+    double picked[MEDIAN_SAMPLE];
     const uint64_t count = subject->count < MEDIAN_SAMPLE ? subject->count : MEDIAN_SAMPLE;
 
     for (uint64_t i = 0; i < count; i++)
@@ -101,14 +107,18 @@ static bool is_bad(const struct subject *subject, const struct damage *damage, u
     return damage->error[i] > fmax(12 * damage->floor * damage->rms, 8 * damage->floor * z);
 }
 
-static void damage_propose(struct subject *subject, const struct damage *damage, const char *id,
-                           double left_out, double penalty, const struct nd_param *params,
-                           size_t count)
+static void damage_propose(struct subject *subject, const struct damage *damage,
+                           const char *id, double left_out, double penalty,
+                           const struct nd_param *params, size_t count)
 {
-    nd_propose(subject, &(struct hypothesis){
-        .id = id, .residual = nd_flat_misfit(subject, subject->expected, damage->keep),
-        .floor = damage->floor, .penalty = 2 * left_out + penalty,
-        .side = nd_subject_side(subject), .params = params, .param_count = count});
+    nd_propose(subject, &(struct hypothesis){.id = id,
+                                             .residual = nd_flat_misfit(
+                                                 subject, subject->expected, damage->keep),
+                                             .floor = damage->floor,
+                                             .penalty = 2 * left_out + penalty,
+                                             .side = nd_subject_side(subject),
+                                             .params = params,
+                                             .param_count = count});
 }
 
 /* Everything wrong lies behind one place near the end. */
@@ -133,10 +143,12 @@ static bool damage_tail(struct subject *subject, struct damage *damage,
     const struct nd_param params[] = {ND_NUMBER("first", (double)first),
                                       ND_NUMBER("count", (double)len),
                                       ND_WORD("content", zeros == len ? "zeros" : "stale")};
-    damage_propose(subject, damage, "tail_not_written", (double)len / (double)subject->count,
-                   zeros == len ? -0.3 : 0, params, sizeof params / sizeof *params);
+    damage_propose(subject, damage, "tail_not_written",
+                   (double)len / (double)subject->count, zeros == len ? -0.3 : 0, params,
+                   sizeof params / sizeof *params);
     finding->status = ND_CHECK_MISMATCH;
-    finding->evidence = ND_PHRASE(subject->arena, "finding.damage.tail", params[0], params[1]);
+    finding->evidence =
+        ND_PHRASE(subject->arena, "finding.damage.tail", params[0], params[1]);
     finding->advice = nd_phrase_plain("advice.tail");
     return true;
 }
@@ -150,7 +162,7 @@ static bool channels_of(const struct subject *subject, struct channels *ret)
 {
     const struct nd_shape *shape = &subject->shape;
     const bool is_batch = subject->norm != NULL && subject->norm->grouping != NORM_TRAILING;
-    uint32_t   axis;
+    uint32_t axis;
 
     if (shape->rank < 2)
         return false;
@@ -166,8 +178,8 @@ static void damage_channel(struct subject *subject, struct damage *damage,
                            struct nd_finding *finding)
 {
     struct channels channels;
-    uint64_t        worst = 0;
-    double          highest = -1;
+    uint64_t worst = 0;
+    double highest = -1;
 
     if (!channels_of(subject, &channels))
         return;
@@ -176,7 +188,7 @@ static void damage_channel(struct subject *subject, struct damage *damage,
         return;
     for (uint64_t i = 0; i < subject->count; i++) {
         const uint64_t c = i / channels.inner % channels.count;
-        const double   z = subject->expected[i];
+        const double z = subject->expected[i];
         sums[2 * c] += damage->error[i] * damage->error[i];
         sums[2 * c + 1] += isfinite(z) ? z * z : 0;
     }
@@ -197,11 +209,13 @@ static void damage_channel(struct subject *subject, struct damage *damage,
         return;
     const struct nd_param params[] = {ND_NUMBER("channel", (double)worst),
                                       ND_NUMBER("count", (double)channels.count)};
-    damage_propose(subject, damage, "one_channel", 1 / (double)channels.count, 0, params, 2);
+    damage_propose(subject, damage, "one_channel", 1 / (double)channels.count, 0, params,
+                   2);
     if (residual > 4 * damage->floor)
         return;
     finding->status = ND_CHECK_MISMATCH;
-    finding->evidence = ND_PHRASE(subject->arena, "finding.damage.channel", params[0], params[1]);
+    finding->evidence =
+        ND_PHRASE(subject->arena, "finding.damage.channel", params[0], params[1]);
     finding->advice = nd_phrase_plain("advice.channel");
 }
 
@@ -214,7 +228,8 @@ static bool damage_zeroed(struct subject *subject, const struct damage *damage,
             return false;
     if (!(damage->rms > 0))
         return false;
-    nd_propose(subject, &(struct hypothesis){.id = "zeroed", .residual = (double)NAN,
+    nd_propose(subject, &(struct hypothesis){.id = "zeroed",
+                                             .residual = (double)NAN,
                                              .is_certain = true,
                                              .side = nd_subject_side(subject)});
     finding->status = ND_CHECK_MISMATCH;
@@ -235,8 +250,8 @@ static void damage_run(struct subject *subject, struct nd_finding *finding)
     }
     finding->status = ND_CHECK_OK;
     finding->evidence = nd_phrase_plain("finding.damage.spread");
-    if (damage_measure(subject, &damage) && !damage_zeroed(subject, &damage, finding)
-        && !damage_tail(subject, &damage, finding))
+    if (damage_measure(subject, &damage) && !damage_zeroed(subject, &damage, finding) &&
+        !damage_tail(subject, &damage, finding))
         damage_channel(subject, &damage, finding);
     free(damage.error);
     free(damage.keep);

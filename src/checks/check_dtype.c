@@ -12,19 +12,26 @@ enum { DTYPE_BUDGET = 1 << 22 };
 
 struct dtype_evidence {
     enum grid grid[2];
-    double    share[2]; /* of each side's values on the coarser grid */
-    bool      whole;
+    double share[2]; /* of each side's values on the coarser grid */
+    bool whole;
 };
 
 static void dtype_look(const struct subject *subject, struct dtype_evidence *ret)
 {
-    struct grid_shares shares[2] = {{{0}, 0, false}, {{0}, 0, false}};
+    struct grid_shares shares[2] = {
+        {{0}, 0, false},
+        {{0}, 0, false}
+    };
 
-    *ret = (struct dtype_evidence){.grid = {GRID_NONE, GRID_NONE}, .whole = true};
+    *ret = (struct dtype_evidence){
+        .grid = {GRID_NONE, GRID_NONE},
+          .whole = true
+    };
     for (int side = 0; side < 2; side++) {
         const struct slot_view *slot =
             subject->pair->side[side] == NULL
-                ? NULL : nd_layer_slot(subject->pair->side[side], subject->slot->name);
+                ? NULL
+                : nd_layer_slot(subject->pair->side[side], subject->slot->name);
         if (slot == NULL || !slot->has_tensor)
             continue;
         nd_grid_shares(&slot->tensor, DTYPE_BUDGET, &shares[side]);
@@ -43,7 +50,8 @@ static bool dtype_is_global(const struct subject *subject, int side, enum grid g
 
     for (size_t i = 0; i < subject->input->result->layer_count; i++) {
         const struct layer_facts *facts = &subject->facts[i];
-        const bool rounds = facts->op != NULL && (facts->op->norm != NULL || facts->op->product);
+        const bool rounds =
+            facts->op != NULL && (facts->op->norm != NULL || facts->op->product);
         if (facts->container || !rounds || facts->out.count == 0 || facts->out.n < 16)
             continue;
         all++;
@@ -58,8 +66,7 @@ static double dtype_misfit(const struct subject *subject, enum grid grid, double
 {
     double *rounded, misfit;
 
-    *ret_floor = fmax(subject->floor,
-                      2 * sqrt(subject->floor * nd_grid_roundoff(grid)));
+    *ret_floor = fmax(subject->floor, 2 * sqrt(subject->floor * nd_grid_roundoff(grid)));
     if (subject->actual == NULL)
         return (double)NAN;
     rounded = malloc(subject->count * sizeof *rounded);
@@ -74,41 +81,52 @@ static double dtype_misfit(const struct subject *subject, enum grid grid, double
 
 static void dtype_propose_effective(struct subject *subject, int side, enum grid grid)
 {
-    const bool   is_global = dtype_is_global(subject, side, grid);
-    double       floor;
-    const double residual = side == subject->side ? dtype_misfit(subject, grid, &floor)
-                                                  : (double)NAN;
+    const bool is_global = dtype_is_global(subject, side, grid);
+    double floor;
+    const double residual =
+        side == subject->side ? dtype_misfit(subject, grid, &floor) : (double)NAN;
 
-    nd_propose(subject, &(struct hypothesis){
-        .id = is_global ? "dtype_global" : "dtype_effective", .residual = residual,
-        .floor = side == subject->side ? floor : 0, .penalty = -0.5, .is_declared = is_global,
-        .is_certain = is_global,
-        .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE, .param_count = 1,
-        .params = (const struct nd_param[]){ND_WORD("dtype", nd_grid_name(grid))}});
+    const struct hypothesis rounded = {.id = is_global ? "dtype_global" : "dtype_effective",
+                                       .residual = residual,
+                                       .floor = side == subject->side ? floor : 0,
+                                       .penalty = -0.5,
+                                       .is_declared = is_global,
+                                       .is_certain = is_global,
+                                       .side = side == 1 ? ND_SIDE_CANDIDATE
+                                                         : ND_SIDE_REFERENCE};
+    ND_PROPOSE(subject, rounded, ND_WORD("dtype", nd_grid_name(grid)));
 }
 
 static enum grid dtype_grid_of(const char *name)
 {
     const enum nd_dtype dtype = nd_dtype_by_name(name, strlen(name));
 
-    return dtype == ND_DTYPE_bf16 ? GRID_BF16 : dtype == ND_DTYPE_f16 ? GRID_F16 : GRID_NONE;
+    return dtype == ND_DTYPE_bf16  ? GRID_BF16
+           : dtype == ND_DTYPE_f16 ? GRID_F16
+                                   : GRID_NONE;
 }
 
 static void dtype_propose_declared(struct subject *subject)
 {
     const char *const *names = subject->slot->dtype;
-    const int          side = nd_dtype_roundoff(nd_dtype_by_name(names[1], strlen(names[1])))
-                             >= nd_dtype_roundoff(nd_dtype_by_name(names[0], strlen(names[0])));
-    const enum grid    grid = dtype_grid_of(names[side]);
-    double             floor = 0, residual = (double)NAN;
+    const int side = nd_dtype_roundoff(nd_dtype_by_name(names[1], strlen(names[1]))) >=
+                     nd_dtype_roundoff(nd_dtype_by_name(names[0], strlen(names[0])));
+    const enum grid grid = dtype_grid_of(names[side]);
+    double floor = 0, residual = (double)NAN;
 
     if (grid != GRID_NONE && side == subject->side)
         residual = dtype_misfit(subject, grid, &floor);
-    nd_propose(subject, &(struct hypothesis){
-        .id = "dtype_declared", .residual = residual, .floor = floor, .is_declared = true,
-        .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE, .param_count = 2,
-        .params = (const struct nd_param[]){ND_WORD("reference", names[0]),
-                                            ND_WORD("value", names[1])}});
+    nd_propose(subject,
+               &(struct hypothesis){
+                   .id = "dtype_declared",
+                   .residual = residual,
+                   .floor = floor,
+                   .is_declared = true,
+                   .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE,
+                   .param_count = 2,
+                   .params = (const struct nd_param[]){ND_WORD("reference", names[0]),
+                                                       ND_WORD("value", names[1])}
+    });
 }
 
 /*
@@ -124,14 +142,14 @@ static void dtype_propose_operands(struct subject *subject)
     if (own->op == NULL || !own->op->product || own->roundoff != 0x1p-24 || !(rel > 2 * in))
         return;
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
-        const double ratio = sqrt(rel * rel - in * in) / (0.6006 * nd_grid_roundoff(grids[i]));
+        const double ratio =
+            sqrt(rel * rel - in * in) / (0.6006 * nd_grid_roundoff(grids[i]));
         if (ratio < 0.75 || ratio > 1.33)
             continue;
-        nd_propose(subject, &(struct hypothesis){
-            .id = "matmul_lowp", .residual = (double)NAN, .penalty = fabs(log(ratio)),
-            .side = ND_SIDE_UNKNOWN, .param_count = 2,
-            .params = (const struct nd_param[]){ND_WORD("dtype", nd_grid_name(grids[i])),
-                                                ND_NUMBER("ratio", ratio)}});
+        const struct hypothesis operands = {
+            .id = "matmul_lowp", .residual = (double)NAN, .penalty = fabs(log(ratio))};
+        ND_PROPOSE(subject, operands, ND_WORD("dtype", nd_grid_name(grids[i])),
+                   ND_NUMBER("ratio", ratio));
     }
 }
 
@@ -149,8 +167,8 @@ static void dtype_run(struct subject *subject, struct nd_finding *finding)
     dtype_look(subject, &look);
     for (int side = 0; side < 2; side++) {
         finding->declared[side] = slot->dtype[side];
-        finding->recovered[side] = look.grid[side] != GRID_NONE ? nd_grid_name(look.grid[side])
-                                                                : NULL;
+        finding->recovered[side] =
+            look.grid[side] != GRID_NONE ? nd_grid_name(look.grid[side]) : NULL;
     }
     finding->status = ND_CHECK_OK;
     finding->evidence = known ? nd_phrase_plain("finding.dtype.ok")

@@ -1,6 +1,7 @@
 /*
- * Do both sides use one eps?  Declared: the attribute under its names.  Recovered: the value
- * under which the formula comes closest to each side's own output, from its own input.
+ * Do both sides use one eps?  Declared: the attribute under its names.  Recovered: the
+ * value under which the formula comes closest to each side's own output, from its own
+ * input.
  */
 #include "checks/subject.h"
 
@@ -12,15 +13,15 @@
 #include "checks/eps_fit.h"
 
 struct eps_evidence {
-    bool           has[2];
+    bool has[2];
     struct eps_fit fit[2];
-    double         declared[2]; /* NAN: not declared */
+    double declared[2]; /* NAN: not declared */
 };
 
 /* Values that frameworks use.  An estimate that is too wide to tell neighbours apart by
  * itself is one of them if it lies within three standard errors. */
-static const double eps_common[] = {1e-12, 1e-9, 1e-8, 1e-7, 0x1p-23, 1e-6, 1e-5, 1e-4,
-                                    0x1p-10, 1e-3, 0x1p-7, 1e-2, 1e-1};
+static const double eps_common[] = {1e-12, 1e-9,    1e-8, 1e-7,   0x1p-23, 1e-6, 1e-5,
+                                    1e-4,  0x1p-10, 1e-3, 0x1p-7, 1e-2,    1e-1};
 
 static double eps_snapped(const struct eps_fit *fit)
 {
@@ -32,18 +33,19 @@ static double eps_snapped(const struct eps_fit *fit)
     return fit->eps;
 }
 
-/* --- without weights ------------------------------------------------------------------- */
+/* --- without weights -------------------------------------------------------------------
+ */
 
 /* Residual of the reference under an eps, its weights fitted anew. */
 static double eps_profile(struct formula *formula, double eps)
 {
     struct norm_study *study = &formula->study;
-    struct residual    residual;
+    struct residual residual;
 
     study->model[0].eps = study->model[1].eps = eps;
     if (!nd_affine_fit(&formula->sample, 0, &study->model[0], study->fitted_weight,
-                       study->fitted_bias)
-        || !nd_norm_residual(&formula->sample, 0, &study->model[0], &residual))
+                       study->fitted_bias) ||
+        !nd_norm_residual(&formula->sample, 0, &study->model[0], &residual))
         return HUGE_VAL;
     return residual.rel;
 }
@@ -56,7 +58,7 @@ static void eps_of_reference(struct formula *formula, struct eps_fit *ret)
 {
     const double step = 12.0 / (PROFILE_GRID - 1), golden = (sqrt(5) - 1) / 2;
     const double rows = (double)formula->sample.count;
-    double       best = HUGE_VAL, low = -13, high = -1;
+    double best = HUGE_VAL, low = -13, high = -1;
 
     for (int i = 0; i < PROFILE_GRID; i++) {
         const double residual = eps_profile(formula, pow(10, -13 + i * step));
@@ -82,21 +84,22 @@ static void eps_of_reference(struct formula *formula, struct eps_fit *ret)
     ret->upper = eps + 3 * ret->sigma;
     ret->identifiable = ret->sigma < 0.1 * eps;
     for (size_t i = 0; i < sizeof eps_common / sizeof *eps_common; i++)
-        if (fabs(eps_common[i] - eps) < 3 * ret->sigma + 0.01 * eps
-            && eps_profile(formula, eps_common[i]) <= 1.02 * at) {
+        if (fabs(eps_common[i] - eps) < 3 * ret->sigma + 0.01 * eps &&
+            eps_profile(formula, eps_common[i]) <= 1.02 * at) {
             ret->eps = eps_common[i];
             break;
         }
     (void)eps_profile(formula, ret->eps);
 }
 
-/* --- recovery --------------------------------------------------------------------------- */
+/* --- recovery ---------------------------------------------------------------------------
+ */
 
 static void eps_recover(struct subject *subject, struct eps_evidence *evidence)
 {
-    struct formula    *formula = &subject->formula;
+    struct formula *formula = &subject->formula;
     struct norm_study *study = &formula->study;
-    const double       before = study->model[0].eps;
+    const double before = study->model[0].eps;
 
     if (!subject->has_formula || study->mode == NORM_MODE_AFFINE)
         return;
@@ -136,8 +139,8 @@ static bool eps_differ(const struct eps_evidence *evidence)
     for (int side = 0; side < 2; side++)
         eps_interval(&evidence->fit[side], &low[side], &high[side]);
     const double one = fmax(evidence->fit[0].eps, evidence->fit[1].eps);
-    return (low[0] > high[1] || low[1] > high[0])
-           && fabs(evidence->fit[0].eps - evidence->fit[1].eps) > 0.01 * one;
+    return (low[0] > high[1] || low[1] > high[0]) &&
+           fabs(evidence->fit[0].eps - evidence->fit[1].eps) > 0.01 * one;
 }
 
 /* --- the cause ------------------------------------------------------------------------ */
@@ -154,14 +157,15 @@ static void eps_propose(struct subject *subject, const struct eps_evidence *evid
                         bool is_declared)
 {
     static const char *const names[] = {"reference", "candidate"};
-    const int             side = subject->side;
-    const bool            measured = evidence->has[side];
+    const int side = subject->side;
+    const bool measured = evidence->has[side];
     const struct eps_fit *fit = &evidence->fit[side];
-    struct nd_param       params[8];
-    size_t                count = 0;
+    struct nd_param params[8];
+    size_t count = 0;
 
     for (int k = 0; k < 2; k++) {
-        /* What the wrong side declares is in doubt, unless the declarations are the cause. */
+        /* What the wrong side declares is in doubt, unless the declarations are the cause.
+         */
         const double value = eps_value(evidence, k, k != side || is_declared || !measured);
         if (!isnan(value))
             params[count++] = (struct nd_param)ND_NUMBER(names[k], value);
@@ -171,22 +175,29 @@ static void eps_propose(struct subject *subject, const struct eps_evidence *evid
         params[count++] = (struct nd_param)ND_NUMBER("upper", fit->upper);
     }
     const size_t said = count;
-    params[count++] = (struct nd_param)ND_NUMBER("residual", measured ? fit->residual : (double)NAN);
+    params[count++] =
+        (struct nd_param)ND_NUMBER("residual", measured ? fit->residual : (double)NAN);
     params[count++] = (struct nd_param)ND_NUMBER("is_candidate", side);
     const char *id = !measured           ? "summary.eps.declared"
                      : fit->identifiable ? "summary.eps"
                      : side == 1         ? "summary.eps.bound"
                                          : "summary.eps.bound.reference";
     nd_propose(subject, &(struct hypothesis){
-        .id = "eps", .residual = measured ? fit->residual : (double)NAN, .penalty = 0.03,
-        .is_declared = is_declared, .side = nd_subject_side(subject), .params = params,
-        .param_count = said, .summary = nd_phrase_make(subject->arena, id, params, count)});
+                            .id = "eps",
+                            .residual = measured ? fit->residual : (double)NAN,
+                            .penalty = 0.03,
+                            .is_declared = is_declared,
+                            .side = nd_subject_side(subject),
+                            .params = params,
+                            .param_count = said,
+                            .summary = nd_phrase_make(subject->arena, id, params, count)});
 }
 
-/* --- the line --------------------------------------------------------------------------- */
+/* --- the line ---------------------------------------------------------------------------
+ */
 
-static const char *eps_text(const struct subject *subject, const struct eps_evidence *evidence,
-                            int side)
+static const char *eps_text(const struct subject *subject,
+                            const struct eps_evidence *evidence, int side)
 {
     const struct eps_fit *fit = &evidence->fit[side];
 
@@ -203,7 +214,7 @@ static void eps_say(const struct subject *subject, const struct eps_evidence *ev
                     struct nd_finding *finding)
 {
     const struct eps_fit *fit = evidence->fit;
-    const double          bound = 3 * fmax(fit[0].sigma, fit[1].sigma);
+    const double bound = 3 * fmax(fit[0].sigma, fit[1].sigma);
 
     if (!subject->has_formula) {
         finding->evidence = nd_phrase_plain("finding.eps.no_input");
@@ -213,21 +224,22 @@ static void eps_say(const struct subject *subject, const struct eps_evidence *ev
                                                 : "finding.eps.no_formula");
     } else if (fit[0].identifiable || fit[1].identifiable) {
         const int side = !fit[0].identifiable ? 0 : !fit[1].identifiable ? 1 : 2;
-        finding->evidence = ND_PHRASE(subject->arena,
-                                      side == 2 ? "finding.eps.recovered" : "finding.eps.one",
-                                      ND_NUMBER("uncertainty", bound),
-                                      ND_NUMBER("is_candidate", side));
+        finding->evidence = ND_PHRASE(
+            subject->arena, side == 2 ? "finding.eps.recovered" : "finding.eps.one",
+            ND_NUMBER("uncertainty", bound), ND_NUMBER("is_candidate", side));
     } else {
-        finding->evidence = ND_PHRASE(subject->arena, "finding.eps.hidden",
-                                      ND_NUMBER("variance", fit[1].typical_var),
-                                      ND_NUMBER("bound", bound));
+        finding->evidence =
+            ND_PHRASE(subject->arena, "finding.eps.hidden",
+                      ND_NUMBER("variance", fit[1].typical_var), ND_NUMBER("bound", bound));
     }
 }
 
 static void eps_run(struct subject *subject, struct nd_finding *finding)
 {
-    struct eps_evidence evidence = {.declared = {(double)NAN, (double)NAN}};
-    char                buf[32];
+    struct eps_evidence evidence = {
+        .declared = {(double)NAN, (double)NAN}
+    };
+    char buf[32];
 
     for (int side = 0; side < 2; side++) {
         if (subject->pair->side[side] == NULL)
@@ -250,8 +262,8 @@ static void eps_run(struct subject *subject, struct nd_finding *finding)
             finding->evidence = nd_phrase_plain("finding.eps.declared");
         finding->advice = nd_phrase_plain("advice.eps");
         eps_propose(subject, &evidence, unlike);
-    } else if (evidence.has[0] && evidence.has[1]
-               && evidence.fit[0].identifiable && evidence.fit[1].identifiable) {
+    } else if (evidence.has[0] && evidence.has[1] && evidence.fit[0].identifiable &&
+               evidence.fit[1].identifiable) {
         finding->status = ND_CHECK_OK;
     } else if (declared) {
         finding->status = ND_CHECK_OK;

@@ -1,5 +1,5 @@
 /*
- * Do the bytes mean the same on both sides?  Declared: the formats of the slots.  Recovered:
+ * Do the bytes mean the same on both sides?  Declared: the formats of the slots. Recovered:
  * a layout under which the sides agree, found by the comparison or by trying the mix-ups of
  * NCHW and NHWC on the expected output.
  */
@@ -23,8 +23,8 @@ static void layout_found(struct subject *subject, struct nd_finding *finding)
 {
     const struct nd_slot *slot = subject->slot;
     const char *label = slot->layout[1] != NULL ? slot->layout[1] : slot->layout[0];
-    const bool  transposed = layout_is_transposed(slot->layout[0])
-                            || layout_is_transposed(slot->layout[1]);
+    const bool transposed =
+        layout_is_transposed(slot->layout[0]) || layout_is_transposed(slot->layout[1]);
 
     finding->status = ND_CHECK_MISMATCH;
     finding->recovered[0] = layout_word(slot->layout[0]);
@@ -34,27 +34,28 @@ static void layout_found(struct subject *subject, struct nd_finding *finding)
                                   ND_WORD("value", layout_word(slot->layout[1])),
                                   ND_NUMBER("drift", slot->found_drift));
     finding->advice = nd_phrase_plain("advice.layout.found");
-    nd_propose(subject, &(struct hypothesis){
-        .id = transposed ? "transposed" : "layout", .residual = slot->found_drift,
-        .is_certain = true, .side = nd_subject_side(subject), .param_count = 2,
-        .params = (const struct nd_param[]){ND_WORD("found", label == NULL ? "" : label),
-                                            ND_NUMBER("c0", (double)slot->c0)}});
+    const struct hypothesis other = {.id = transposed ? "transposed" : "layout",
+                                     .residual = slot->found_drift,
+                                     .is_certain = true,
+                                     .side = nd_subject_side(subject)};
+    ND_PROPOSE(subject, other, ND_WORD("found", label == NULL ? "" : label),
+               ND_NUMBER("c0", (double)slot->c0));
 }
 
 /* flat[n][a][b][c] of the expected output, read in another order of axes. */
-static double layout_try(const struct subject *subject, double *moved, const uint32_t *order,
-                         bool inverse)
+static double layout_try(const struct subject *subject, double *moved,
+                         const uint32_t *order, bool inverse)
 {
     const uint64_t *dim = subject->shape.dim;
-    uint64_t        step[4] = {dim[1] * dim[2] * dim[3], dim[2] * dim[3], dim[3], 1};
-    uint64_t        at = 0;
+    uint64_t step[4] = {dim[1] * dim[2] * dim[3], dim[2] * dim[3], dim[3], 1};
+    uint64_t at = 0;
 
     for (uint64_t n = 0; n < dim[order[0]]; n++)
         for (uint64_t a = 0; a < dim[order[1]]; a++)
             for (uint64_t b = 0; b < dim[order[2]]; b++)
                 for (uint64_t c = 0; c < dim[order[3]]; c++, at++) {
-                    const uint64_t from = n * step[order[0]] + a * step[order[1]]
-                                          + b * step[order[2]] + c * step[order[3]];
+                    const uint64_t from = n * step[order[0]] + a * step[order[1]] +
+                                          b * step[order[2]] + c * step[order[3]];
                     if (inverse)
                         moved[from] = subject->expected[at];
                     else
@@ -67,13 +68,17 @@ static void layout_search(struct subject *subject, struct nd_finding *finding)
 {
     static const uint32_t nhwc[] = {0, 2, 3, 1}, swapped[] = {0, 1, 3, 2};
     const struct {
-        const char     *id, *found;
+        const char *id, *found;
         const uint32_t *order;
-        bool            inverse;
-    } tries[] = {{"layout", "NHWC", nhwc, false}, {"layout", "NCHW", nhwc, true},
-                 {"transposed", "axes 0,1,3,2", swapped, false}};
+        bool inverse;
+    } tries[] = {
+        {"layout",     "NHWC",         nhwc,    false},
+        {"layout",     "NCHW",         nhwc,    true },
+        {"transposed", "axes 0,1,3,2", swapped, false}
+    };
 
-    if (subject->actual == NULL || subject->shape.rank != 4 || !(subject->unexplained > 1e-2))
+    if (subject->actual == NULL || subject->shape.rank != 4 ||
+        !(subject->unexplained > 1e-2))
         return;
     double *moved = malloc(subject->count * sizeof *moved);
     if (moved == NULL)
@@ -81,19 +86,21 @@ static void layout_search(struct subject *subject, struct nd_finding *finding)
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         if (tries[i].order == swapped && subject->shape.dim[2] != subject->shape.dim[3])
             continue;
-        const double residual = layout_try(subject, moved, tries[i].order, tries[i].inverse);
+        const double residual =
+            layout_try(subject, moved, tries[i].order, tries[i].inverse);
         if (!(residual < 0.25 * subject->unexplained))
             continue;
-        nd_propose(subject, &(struct hypothesis){
-            .id = tries[i].id, .residual = residual, .penalty = -0.3,
-            .side = nd_subject_side(subject), .param_count = 1,
-            .params = (const struct nd_param[]){ND_WORD("found", tries[i].found)}});
+        const struct hypothesis moved_axes = {.id = tries[i].id,
+                                              .residual = residual,
+                                              .penalty = -0.3,
+                                              .side = nd_subject_side(subject)};
+        ND_PROPOSE(subject, moved_axes, ND_WORD("found", tries[i].found));
         finding->status = ND_CHECK_MISMATCH;
         finding->recovered[subject->side] = tries[i].found;
-        finding->evidence = ND_PHRASE(subject->arena, "finding.layout.replay",
-                                      ND_NUMBER("is_candidate", subject->side),
-                                      ND_WORD("found", tries[i].found),
-                                      ND_NUMBER("residual", residual));
+        finding->evidence =
+            ND_PHRASE(subject->arena, "finding.layout.replay",
+                      ND_NUMBER("is_candidate", subject->side),
+                      ND_WORD("found", tries[i].found), ND_NUMBER("residual", residual));
         finding->advice = nd_phrase_plain("advice.layout.found");
     }
     free(moved);

@@ -11,7 +11,8 @@ static bool placement_same_values(const struct nd_slot *slot)
     static const char *const keys[] = {"min", "max", "norm"};
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const double a = nd_slot_number(slot, keys[i], 0), b = nd_slot_number(slot, keys[i], 1);
+        const double a = nd_slot_number(slot, keys[i], 0),
+                     b = nd_slot_number(slot, keys[i], 1);
         if (!(fabs(a - b) <= 1e-5 * fmax(fabs(a), fabs(b))))
             return false;
     }
@@ -20,8 +21,8 @@ static bool placement_same_values(const struct nd_slot *slot)
 
 static void placement_run(struct subject *subject, struct nd_finding *finding)
 {
-    if (subject->slot == NULL || subject->slot->evidence != ND_EVIDENCE_VALUES
-        || subject->slot->fails == ND_FAIL_SHAPE) {
+    if (subject->slot == NULL || subject->slot->evidence != ND_EVIDENCE_VALUES ||
+        subject->slot->fails == ND_FAIL_SHAPE) {
         finding->evidence = nd_phrase_plain("finding.placement.no_values");
         return;
     }

@@ -11,7 +11,8 @@ static const struct nd_slot *source_slot(const struct subject *subject, const ch
 
     for (size_t i = 0; i < subject->layer->slot_count; i++) {
         const struct nd_slot *slot = &subject->layer->slots[i];
-        if (!nd_slot_is(slot, kind) || slot->tier > ND_TIER_FAULT || slot->tier == ND_TIER_EXACT)
+        if (!nd_slot_is(slot, kind) || slot->tier > ND_TIER_FAULT ||
+            slot->tier == ND_TIER_EXACT)
             continue;
         if (worst == NULL || !(nd_slot_rel(slot) <= nd_slot_rel(worst)))
             worst = slot;
@@ -26,7 +27,7 @@ static bool source_is_rounded(const struct subject *subject, const struct nd_slo
 {
     for (int side = 0; side < 2; side++) {
         const struct slot_view *view = nd_layer_slot(subject->pair->side[side], slot->name);
-        struct grid_shares      shares;
+        struct grid_shares shares;
         if (view == NULL || !view->has_tensor)
             continue;
         nd_grid_shares(&view->tensor, SOURCE_BUDGET, &shares);
@@ -46,12 +47,10 @@ static void source_input(struct subject *subject)
     subject->is_rounded_input = source_is_rounded(subject, slot);
     if (subject->is_rounded_input)
         return;
-    nd_propose(subject, &(struct hypothesis){
-        .id = "different_input", .residual = (double)NAN, .is_certain = true,
-        .side = ND_SIDE_UNKNOWN, .param_count = 3,
-        .params = (const struct nd_param[]){
-            ND_WORD("slot", slot->name), ND_NUMBER("drift", slot->drift),
-            ND_NUMBER("differ", (double)slot->differ)}});
+    const struct hypothesis differs = {
+        .id = "different_input", .residual = (double)NAN, .is_certain = true};
+    ND_PROPOSE(subject, differs, ND_WORD("slot", slot->name),
+               ND_NUMBER("drift", slot->drift), ND_NUMBER("differ", (double)slot->differ));
 }
 
 static void source_weights(struct subject *subject)
@@ -60,35 +59,34 @@ static void source_weights(struct subject *subject)
 
     if (params->worst == ND_NO_INDEX)
         return;
-    nd_propose(subject, &(struct hypothesis){
-        .id = "different_weights", .residual = (double)NAN, .is_certain = true,
-        .side = ND_SIDE_UNKNOWN, .param_count = 3,
-        .params = (const struct nd_param[]){
-            ND_WORD("slot", subject->layer->slots[params->worst].name),
-            ND_NUMBER("drift", params->rel),
-            ND_NUMBER("median", subject->origin->weights_median)}});
+    const struct hypothesis differs = {
+        .id = "different_weights", .residual = (double)NAN, .is_certain = true};
+    ND_PROPOSE(subject, differs, ND_WORD("slot", subject->layer->slots[params->worst].name),
+               ND_NUMBER("drift", params->rel),
+               ND_NUMBER("median", subject->origin->weights_median));
 }
 
 /* Nothing dumped stands before this layer: its input or its weights may be to blame. */
 static void source_unseen(struct subject *subject)
 {
     const bool weights_equal = subject->own->params.seen > 0 && subject->own->params.equal;
-    bool       is_first = subject->own->in.seen == 0;
+    bool is_first = subject->own->in.seen == 0;
 
     for (size_t i = 0; i < subject->index && is_first; i++)
         is_first = subject->facts[i].container || subject->facts[i].out.seen == 0;
     if (!is_first)
         return;
-    nd_propose(subject, &(struct hypothesis){.id = "different_input", .residual = (double)NAN,
-                                             .is_declared = false, .side = ND_SIDE_UNKNOWN,
-                                             .summary = nd_phrase_plain(
-                                                 "summary.different_input.unseen")});
+    const struct hypothesis input = {.id = "different_input",
+                                     .residual = (double)NAN,
+                                     .summary =
+                                         nd_phrase_plain("summary.different_input.unseen")};
+    const struct hypothesis weights = {
+        .id = "different_weights",
+        .residual = (double)NAN,
+        .summary = nd_phrase_plain("summary.different_weights.unseen")};
+    nd_propose(subject, &input);
     if (!weights_equal)
-        nd_propose(subject, &(struct hypothesis){.id = "different_weights",
-                                                 .residual = (double)NAN,
-                                                 .side = ND_SIDE_UNKNOWN,
-                                                 .summary = nd_phrase_plain(
-                                                     "summary.different_weights.unseen")});
+        nd_propose(subject, &weights);
 }
 
 static void source_run(struct subject *subject, struct nd_finding *finding)

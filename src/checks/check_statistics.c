@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "checks/affine_fit.h"
 #include "base/text.h"
+#include "checks/affine_fit.h"
 
 static const char *mode_word(double training)
 {
@@ -33,14 +33,15 @@ static bool mode_model(const struct norm_study *study, int side, enum norm_mode 
 static const char *mode_recover(const struct subject *subject, int side)
 {
     const struct norm_study *study = &subject->formula.study;
-    double                   rel[2] = {HUGE_VAL, HUGE_VAL};
+    double rel[2] = {HUGE_VAL, HUGE_VAL};
     static const char *const words[] = {"batch", "running"};
 
     for (int mode = 0; mode < 2; mode++) {
         struct norm_model model;
-        struct residual   residual;
-        if (mode_model(study, side, mode == 0 ? NORM_MODE_BATCH : NORM_MODE_RUNNING, &model)
-            && nd_norm_residual(&subject->formula.sample, side, &model, &residual))
+        struct residual residual;
+        if (mode_model(study, side, mode == 0 ? NORM_MODE_BATCH : NORM_MODE_RUNNING,
+                       &model) &&
+            nd_norm_residual(&subject->formula.sample, side, &model, &residual))
             rel[mode] = residual.rel;
     }
     if (isinf(rel[0]) || isinf(rel[1]))
@@ -54,49 +55,56 @@ static const char *mode_recover(const struct subject *subject, int side)
 static void mode_propose_free(struct subject *subject)
 {
     struct norm_study *study = &subject->formula.study;
-    struct norm_model  model = {.centre = true, .mean = study->zero, .var = study->one};
+    struct norm_model model = {.centre = true, .mean = study->zero, .var = study->one};
     double *weight = nd_arena_alloc(subject->arena, study->channels, sizeof *weight);
     double *bias = nd_arena_alloc(subject->arena, study->channels, sizeof *bias);
 
-    if (weight == NULL || bias == NULL
-        || !nd_affine_fit(&subject->formula.sample, subject->side, &model, weight, bias))
+    if (weight == NULL || bias == NULL ||
+        !nd_affine_fit(&subject->formula.sample, subject->side, &model, weight, bias))
         return;
     model.weight = weight;
     model.bias = bias;
-    const double residual = nd_norm_misfit(subject, &model, NULL);
-    if (!isnan(residual))
-        nd_propose(subject, &(struct hypothesis){
-            .id = "running_vs_batch", .residual = residual, .penalty = 0.5, .is_free = true,
-            .side = nd_subject_side(subject),
-            .summary = nd_phrase_plain("summary.running_vs_batch.free")});
+    const struct hypothesis free_fit = {
+        .id = "running_vs_batch",
+        .residual = nd_norm_misfit(subject, &model, NULL),
+        .penalty = 0.5,
+        .is_free = true,
+        .side = nd_subject_side(subject),
+        .summary = nd_phrase_plain("summary.running_vs_batch.free")};
+    if (!isnan(free_fit.residual))
+        nd_propose(subject, &free_fit);
 }
 
 static void mode_propose(struct subject *subject, bool is_declared)
 {
     const struct norm_study *study = &subject->formula.study;
-    const bool               batch = study->mode == NORM_MODE_BATCH;
-    struct norm_model        model;
+    const bool batch = study->mode == NORM_MODE_BATCH;
+    struct norm_model model;
 
     if (!subject->has_formula || !subject->is_trusted) {
+        const struct hypothesis stated = {
+            .id = "running_vs_batch",
+            .residual = (double)NAN,
+            .is_declared = true,
+            .side = nd_subject_side(subject),
+            .summary = nd_phrase_plain("summary.running_vs_batch.declared")};
         if (is_declared)
-            nd_propose(subject, &(struct hypothesis){
-                .id = "running_vs_batch", .residual = (double)NAN, .is_declared = true,
-                .side = nd_subject_side(subject),
-                .summary = nd_phrase_plain("summary.running_vs_batch.declared")});
+            nd_propose(subject, &stated);
         return;
     }
-    if (!mode_model(study, subject->side, batch ? NORM_MODE_RUNNING : NORM_MODE_BATCH, &model)) {
+    if (!mode_model(study, subject->side, batch ? NORM_MODE_RUNNING : NORM_MODE_BATCH,
+                    &model)) {
         mode_propose_free(subject);
         return;
     }
     const double residual = nd_norm_misfit(subject, &model, NULL);
+    const struct hypothesis other = {.id = "running_vs_batch",
+                                     .residual = residual,
+                                     .is_declared = is_declared,
+                                     .side = nd_subject_side(subject)};
     if (!isnan(residual))
-        nd_propose(subject, &(struct hypothesis){
-            .id = "running_vs_batch", .residual = residual, .is_declared = is_declared,
-            .side = nd_subject_side(subject), .param_count = 2,
-            .params = (const struct nd_param[]){
-                ND_WORD("expected", batch ? "batch" : "running"),
-                ND_WORD("used", batch ? "running" : "batch")}});
+        ND_PROPOSE(subject, other, ND_WORD("expected", batch ? "batch" : "running"),
+                   ND_WORD("used", batch ? "running" : "batch"));
 }
 
 static void statistics_running(struct subject *subject, struct nd_finding *finding)
@@ -110,7 +118,8 @@ static void statistics_running(struct subject *subject, struct nd_finding *findi
         if (subject->has_formula)
             finding->recovered[side] = mode_recover(subject, side);
     }
-    const bool unlike = !isnan(declared[0]) && !isnan(declared[1]) && declared[0] != declared[1];
+    const bool unlike =
+        !isnan(declared[0]) && !isnan(declared[1]) && declared[0] != declared[1];
     const bool recovered = finding->recovered[0] != NULL && finding->recovered[1] != NULL;
     const bool differ = recovered && finding->recovered[0] != finding->recovered[1];
     mode_propose(subject, unlike);
@@ -136,8 +145,8 @@ static void statistics_running(struct subject *subject, struct nd_finding *findi
 static void statistics_unbiased(struct subject *subject, struct nd_finding *finding)
 {
     const struct norm_model *model = nd_subject_model(subject);
-    const double             n = subject->has_formula ? (double)subject->formula.sample.rows.row_len
-                                                      : 0;
+    const double n =
+        subject->has_formula ? (double)subject->formula.sample.rows.row_len : 0;
 
     if (model == NULL || !subject->is_trusted || model->var != NULL) {
         if (!subject->norm->running)
@@ -153,12 +162,14 @@ static void statistics_unbiased(struct subject *subject, struct nd_finding *find
                         (const struct nd_param[]){ND_NUMBER("n", n)}, 1);
     if (subject->norm->running)
         return;
-    const bool other = residual < 0.5 * subject->unexplained && residual < 4 * subject->floor;
+    const bool other =
+        residual < 0.5 * subject->unexplained && residual < 4 * subject->floor;
     finding->recovered[!subject->side] = "biased";
     finding->recovered[subject->side] = other ? "unbiased"
-                                        : subject->unexplained < 4 * subject->floor ? "biased"
-                                                                                    : NULL;
-    finding->status = other ? ND_CHECK_MISMATCH
+                                        : subject->unexplained < 4 * subject->floor
+                                            ? "biased"
+                                            : NULL;
+    finding->status = other                                       ? ND_CHECK_MISMATCH
                       : finding->recovered[subject->side] != NULL ? ND_CHECK_OK
                                                                   : ND_CHECK_UNKNOWN;
     finding->evidence = nd_phrase_plain(other ? "finding.statistics.unbiased"
@@ -175,8 +186,8 @@ static void statistics_run(struct subject *subject, struct nd_finding *finding)
         statistics_running(subject, finding);
     else if (!subject->norm->centre) {
         finding->status = subject->is_trusted ? ND_CHECK_OK : ND_CHECK_UNKNOWN;
-        finding->evidence = nd_phrase_plain(subject->is_trusted
-                                                ? "finding.statistics.mean_square"
+        finding->evidence =
+            nd_phrase_plain(subject->is_trusted ? "finding.statistics.mean_square"
                                                 : "finding.statistics.no_input");
     }
     statistics_unbiased(subject, finding);

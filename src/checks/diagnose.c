@@ -27,8 +27,8 @@ static size_t first_over(const struct nd_result *result, const struct layer_fact
 {
     for (size_t i = over_bar; i < result->layer_count; i++) {
         const enum nd_tier tier = result->layers[i].tier;
-        const bool over = tier == ND_TIER_ELEVATED || tier == ND_TIER_FAULT
-                          || tier == ND_TIER_CHECKSUM;
+        const bool over =
+            tier == ND_TIER_ELEVATED || tier == ND_TIER_FAULT || tier == ND_TIER_CHECKSUM;
         if (over && !facts[i].container && origin->expected[i] != ND_YES)
             return i;
     }
@@ -39,15 +39,15 @@ static bool check_applies(const struct check *check, const struct subject *subje
 {
     const bool product = subject->own->op != NULL && subject->own->op->product;
 
-    return (!check->of_norms && !check->of_products) || (check->of_norms && subject->norm != NULL)
-           || (check->of_products && product);
+    return (!check->of_norms && !check->of_products) ||
+           (check->of_norms && subject->norm != NULL) || (check->of_products && product);
 }
 
 /* Inputs or weights that differ explain the layer by themselves: nothing else is asked. */
 static bool is_from_outside(const struct subject *subject)
 {
-    return !subject->is_rounded_input
-           && (subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP);
+    return !subject->is_rounded_input &&
+           (subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -61,12 +61,13 @@ static bool ends_with(const char *text, const char *end)
  * up are in order. */
 static void settle_lines(struct diagnosis *ret)
 {
-    if (ret->cause_count == 0 || ret->causes[0].status != ND_CAUSE_CONFIRMED
-        || !(ret->causes[0].explains > 0.5))
+    if (ret->cause_count == 0 || ret->causes[0].status != ND_CAUSE_CONFIRMED ||
+        !(ret->causes[0].explains > 0.5))
         return;
     for (size_t i = 0; i < ret->checklist_count; i++) {
         struct nd_finding *finding = &ret->checklist[i];
-        if (finding->evidence.id == NULL || !ends_with(finding->evidence.id, ".other_fault"))
+        if (finding->evidence.id == NULL ||
+            !ends_with(finding->evidence.id, ".other_fault"))
             continue;
         finding->status = ND_CHECK_OK;
         finding->evidence = nd_phrase_plain("finding.settled");
@@ -83,7 +84,7 @@ static enum nd_status run_checks(struct subject *subject, struct diagnosis *ret,
     ret->checklist = list;
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         struct nd_finding finding = {.id = checks[i]->id, .status = ND_CHECK_UNKNOWN};
-        const size_t      before = subject->hypothesis_count;
+        const size_t before = subject->hypothesis_count;
         if (!check_applies(checks[i], subject))
             continue;
         checks[i]->run(subject, &finding);
@@ -97,8 +98,8 @@ static enum nd_status run_checks(struct subject *subject, struct diagnosis *ret,
     return ND_OK;
 }
 
-static void say_first(const struct origin *origin, const struct layer_facts *facts, size_t first,
-                      struct diagnosis *ret)
+static void say_first(const struct origin *origin, const struct layer_facts *facts,
+                      size_t first, struct diagnosis *ret)
 {
     ret->first = first;
     ret->origin_slot = ND_NO_INDEX;
@@ -109,14 +110,15 @@ static void say_first(const struct origin *origin, const struct layer_facts *fac
     ret->origin_slot = origin->first == first ? origin->slot : facts[first].out.worst;
     if (facts[first].in.seen > 0)
         ret->input_drift = facts[first].in.is_integer && facts[first].in.count == 0
-                               ? (double)NAN : facts[first].in.rel;
+                               ? (double)NAN
+                               : facts[first].in.rel;
 }
 
 static enum nd_status diagnose_facts(const struct diagnosis_input *input, size_t over_bar,
                                      const struct layer_facts *facts, struct arena *arena,
                                      struct diagnosis *ret, struct nd_error *err)
 {
-    struct origin   origin;
+    struct origin origin;
     struct subject *subject = NULL;
 
     ND_TRY(nd_origin_find(input, facts, arena, &origin, err));
@@ -127,7 +129,8 @@ static enum nd_status diagnose_facts(const struct diagnosis_input *input, size_t
     if (origin.first != ND_NO_INDEX)
         ret->origin_role = origin.roles[origin.first] == ND_ROLE_GAP ? "gap" : "origin";
     const size_t first = origin.first != ND_NO_INDEX
-                             ? origin.first : first_over(input->result, facts, &origin, over_bar);
+                             ? origin.first
+                             : first_over(input->result, facts, &origin, over_bar);
     say_first(&origin, facts, first, ret);
     if (first != ND_NO_INDEX) {
         subject = malloc(sizeof *subject);
@@ -149,8 +152,10 @@ enum nd_status nd_diagnose(const struct diagnosis_input *input, size_t over_bar,
 {
     struct layer_facts *facts = calloc(input->result->layer_count + 1, sizeof *facts);
 
-    *ret = (struct diagnosis){.origin = ND_NO_INDEX, .origin_slot = ND_NO_INDEX,
-                              .first = ND_NO_INDEX, .input_drift = (double)NAN};
+    *ret = (struct diagnosis){.origin = ND_NO_INDEX,
+                              .origin_slot = ND_NO_INDEX,
+                              .first = ND_NO_INDEX,
+                              .input_drift = (double)NAN};
     if (facts == NULL)
         return nd_fail_memory(err);
     nd_facts_gather(input, facts);

@@ -1,7 +1,7 @@
 /*
- * With k(e) = 1 / sqrt(var + e), a row's output is k p + b, where p = w (x - mean).  About a
- * first guess e0 the residual of a row is r - (k - k0) p with r = y - b - k0 p, so three sums
- * a row (r r, r p, p p) give the residual for every eps: the search costs rows, not
+ * With k(e) = 1 / sqrt(var + e), a row's output is k p + b, where p = w (x - mean).  About
+ * a first guess e0 the residual of a row is r - (k - k0) p with r = y - b - k0 p, so three
+ * sums a row (r r, r p, p p) give the residual for every eps: the search costs rows, not
  * elements.  A second reading about the best eps keeps the digits that differences lose.
  */
 #include "checks/eps_fit.h"
@@ -15,9 +15,9 @@ struct eps_row {
 
 struct eps_search {
     const struct norm_model *model;
-    struct eps_row          *rows;
-    uint64_t                 count, row_len;
-    double                   eps0; /* the sums are about this value */
+    struct eps_row *rows;
+    uint64_t count, row_len;
+    double eps0; /* the sums are about this value */
 };
 
 static double eps_scale(const struct norm_model *model, double var, double eps)
@@ -28,13 +28,13 @@ static double eps_scale(const struct norm_model *model, double var, double eps)
     return nd_norm_scale(&other, var);
 }
 
-static void eps_sum_row(const struct sample *sample, int side, const struct norm_model *model,
-                        uint64_t i, struct eps_row *ret)
+static void eps_sum_row(const struct sample *sample, int side,
+                        const struct norm_model *model, uint64_t i, struct eps_row *ret)
 {
     const struct op_rows *rows = &sample->rows;
-    const double         *x = sample->in[side][0] + i * rows->row_len;
-    const double         *y = sample->out[side] + i * rows->row_len;
-    double                centre;
+    const double *x = sample->in[side][0] + i * rows->row_len;
+    const double *y = sample->out[side] + i * rows->row_len;
+    double centre;
 
     *ret = (struct eps_row){0};
     nd_norm_statistics(model, rows, sample->row[i], x, &centre, &ret->var);
@@ -68,8 +68,8 @@ static double eps_cost(const struct eps_search *search, double eps)
 
     for (uint64_t i = 0; i < search->count; i++) {
         const struct eps_row *row = &search->rows[i];
-        const double          d = eps_scale(search->model, row->var, eps)
-                         - eps_scale(search->model, row->var, search->eps0);
+        const double d = eps_scale(search->model, row->var, eps) -
+                         eps_scale(search->model, row->var, search->eps0);
         cost += row->rr - 2 * d * row->rp + d * d * row->pp;
     }
     return cost;
@@ -82,8 +82,8 @@ static double eps_golden(const struct eps_search *search)
 {
     const double step = (EPS_LOG_HIGH - EPS_LOG_LOW) / (EPS_GRID - 1);
     const double golden = (sqrt(5) - 1) / 2;
-    double       best = HUGE_VAL;
-    int          at = 0;
+    double best = HUGE_VAL;
+    int at = 0;
 
     for (int i = 0; i < EPS_GRID; i++) {
         const double cost = eps_cost(search, pow(10, EPS_LOG_LOW + i * step));
@@ -119,8 +119,8 @@ static double eps_newton(const struct eps_search *search, double eps)
 
     for (uint64_t i = 0; i < search->count; i++) {
         const struct eps_row *row = &search->rows[i];
-        const double          d = eps_scale(search->model, row->var, eps)
-                         - eps_scale(search->model, row->var, search->eps0);
+        const double d = eps_scale(search->model, row->var, eps) -
+                         eps_scale(search->model, row->var, search->eps0);
         const double slope = eps_slope(search->model, row->var, eps);
         jr += slope * (row->rp - d * row->pp);
         jj += slope * slope * row->pp;
@@ -137,21 +137,23 @@ static double eps_newton(const struct eps_search *search, double eps)
 static double eps_sigma(const struct eps_search *search, double eps, double roundoff)
 {
     const double single = 0x1p-24, rounding = 0.4247 * roundoff;
-    double       jj = 0, clustered = 0, information = 0;
+    double jj = 0, clustered = 0, information = 0;
 
     for (uint64_t i = 0; i < search->count; i++) {
         const struct eps_row *row = &search->rows[i];
-        const double          k = eps_scale(search->model, row->var, eps);
-        const double          d = k - eps_scale(search->model, row->var, search->eps0);
-        const double          slope = eps_slope(search->model, row->var, eps);
-        const double          jr = slope * (row->rp - d * row->pp);
+        const double k = eps_scale(search->model, row->var, eps);
+        const double d = k - eps_scale(search->model, row->var, search->eps0);
+        const double slope = eps_slope(search->model, row->var, eps);
+        const double jr = slope * (row->rp - d * row->pp);
         jj += slope * slope * row->pp;
         clustered += jr * jr;
-        const double noise = single * single + rounding * rounding / (double)search->row_len;
+        const double noise =
+            single * single + rounding * rounding / (double)search->row_len;
         information += row->pp > 0 ? slope * slope / (k * k) / noise : 0;
     }
     const double rows = (double)search->count;
-    const double shown = jj > 0 ? sqrt(clustered * rows / fmax(rows - 1, 0.5)) / jj : HUGE_VAL;
+    const double shown =
+        jj > 0 ? sqrt(clustered * rows / fmax(rows - 1, 0.5)) / jj : HUGE_VAL;
     const double predicted = information > 0 ? 1 / sqrt(information) : HUGE_VAL;
     return fmax(shown, predicted);
 }
@@ -163,7 +165,7 @@ static double eps_typical_var(const struct eps_search *search, double eps)
 
     for (uint64_t i = 0; i < search->count; i++) {
         const struct eps_row *row = &search->rows[i];
-        const double          slope = eps_slope(search->model, row->var, eps);
+        const double slope = eps_slope(search->model, row->var, eps);
         sum += slope * slope * row->pp * row->var;
         weights += slope * slope * row->pp;
     }
@@ -183,8 +185,8 @@ static double eps_norm(const struct sample *sample, int side)
 bool nd_eps_fit(const struct sample *sample, int side, const struct norm_model *model,
                 double roundoff, struct eps_fit *ret)
 {
-    struct eps_search search = {.model = model, .count = sample->count,
-                                .row_len = sample->rows.row_len};
+    struct eps_search search = {
+        .model = model, .count = sample->count, .row_len = sample->rows.row_len};
 
     search.rows = malloc(search.count * sizeof *search.rows);
     if (search.rows == NULL)

@@ -10,11 +10,11 @@
 
 struct eps_fit {
     double eps;
-    double sigma;        /* one standard error of eps */
-    double upper;        /* eps is below this at three standard errors */
-    bool   identifiable; /* sigma is a small part of eps */
-    double residual;     /* ||y - f(x, eps)|| / ||f|| at the best eps */
-    double typical_var;  /* of the rows that carry the information */
+    double sigma;       /* one standard error of eps */
+    double upper;       /* eps is below this at three standard errors */
+    bool identifiable;  /* sigma is a small part of eps */
+    double residual;    /* ||y - f(x, eps)|| / ||f|| at the best eps */
+    double typical_var; /* of the rows that carry the information */
     uint64_t rows;
 };
 

@@ -13,7 +13,8 @@ double nd_slot_number(const struct nd_slot *slot, const char *key, int side)
 {
     for (size_t i = 0; i < slot->metric_count; i++)
         if (strcmp(slot->metrics[i].key, key) == 0)
-            return slot->metrics[i].value[slot->metrics[i].kind == ND_METRIC_PAIR ? side : 0];
+            return slot->metrics[i]
+                .value[slot->metrics[i].kind == ND_METRIC_PAIR ? side : 0];
     return (double)NAN;
 }
 
@@ -29,8 +30,8 @@ bool nd_slot_is(const struct nd_slot *slot, const char *kind)
 {
     const size_t len = strlen(kind);
 
-    return strncmp(slot->name, kind, len) == 0
-           && (slot->name[len] == '.' || slot->name[len] == '\0');
+    return strncmp(slot->name, kind, len) == 0 &&
+           (slot->name[len] == '.' || slot->name[len] == '\0');
 }
 
 bool nd_slot_found(const struct nd_slot *slot)
@@ -57,8 +58,8 @@ bool nd_slot_is_integer(const struct nd_slot *slot)
 {
     for (int side = 0; side < 2; side++) {
         const enum nd_dtype dtype = slot_dtype(slot, side);
-        if (dtype != ND_DTYPE_NONE && nd_dtype_info(dtype)->kind != ND_KIND_FLOAT
-            && nd_dtype_info(dtype)->kind != ND_KIND_COMPLEX)
+        if (dtype != ND_DTYPE_NONE && nd_dtype_info(dtype)->kind != ND_KIND_FLOAT &&
+            nd_dtype_info(dtype)->kind != ND_KIND_COMPLEX)
             return true;
     }
     return false;
@@ -66,13 +67,15 @@ bool nd_slot_is_integer(const struct nd_slot *slot)
 
 bool nd_slot_measured(const struct nd_slot *slot)
 {
-    return slot->tier <= ND_TIER_FAULT && !nd_slot_is_integer(slot) && !isnan(nd_slot_rel(slot))
-           && !(nd_slot_is(slot, "grad") && slot_noted(slot, "rounding_residue"));
+    return slot->tier <= ND_TIER_FAULT && !nd_slot_is_integer(slot) &&
+           !isnan(nd_slot_rel(slot)) &&
+           !(nd_slot_is(slot, "grad") && slot_noted(slot, "rounding_residue"));
 }
 
 double nd_floor(double roundoff)
 {
-    /* One rounding is 0.42 u; float32 products sum hundreds of terms in another order, 5 u. */
+    /* One rounding is 0.42 u; float32 products sum hundreds of terms in another order, 5 u.
+     */
     return roundoff > 0x1p-24 ? roundoff : 5 * roundoff;
 }
 
@@ -98,7 +101,8 @@ static void group_add(struct slot_group *group, const struct nd_slot *slot, size
         group->worst = index;
         group->rel = rel;
         group->n = slot->n;
-        group->rms = slot->n > 0 && !isnan(norm) ? norm / sqrt((double)slot->n) : (double)NAN;
+        group->rms =
+            slot->n > 0 && !isnan(norm) ? norm / sqrt((double)slot->n) : (double)NAN;
     }
 }
 
@@ -149,8 +153,8 @@ static void facts_grid(const struct layer_pair_view *pair, struct layer_facts *f
             pair->side[side] == NULL ? NULL : nd_layer_slot(pair->side[side], "output.0");
         struct grid_shares shares;
         facts->grid[side] = GRID_NONE;
-        if (slot == NULL || !slot->has_tensor
-            || nd_dtype_info(slot->tensor.dtype)->kind != ND_KIND_FLOAT)
+        if (slot == NULL || !slot->has_tensor ||
+            nd_dtype_info(slot->tensor.dtype)->kind != ND_KIND_FLOAT)
             continue;
         nd_grid_shares(&slot->tensor, GRID_BUDGET, &shares);
         facts->grid[side] = nd_grid_of(&shares, slot->real_dtype);
@@ -163,8 +167,8 @@ static double subnormal_floor(const struct layer_facts *facts)
     return facts->roundoff == 0x1p-11 && facts->out.rms > 0 ? 0x1p-25 / facts->out.rms : 0;
 }
 
-static void facts_precision(const struct nd_layer *layer, const struct layer_pair_view *pair,
-                            struct layer_facts *facts)
+static void facts_precision(const struct nd_layer *layer,
+                            const struct layer_pair_view *pair, struct layer_facts *facts)
 {
     facts->roundoff = 0x1p-24;
     facts->grid[0] = facts->grid[1] = GRID_NONE;
@@ -184,14 +188,14 @@ static void facts_precision(const struct nd_layer *layer, const struct layer_pai
 static void facts_product(const struct layer_pair_view *pair, struct layer_facts *facts)
 {
     const struct slot_view *weight, *input;
-    double                  terms = 0;
+    double terms = 0;
 
     if (facts->op == NULL || !facts->op->product || !facts->pair)
         return;
     weight = nd_layer_slot(pair->side[0], "param.weight");
     input = nd_layer_slot(pair->side[0], "input.0");
-    if (weight != NULL && weight->has_tensor && weight->tensor.shape.rank > 1
-        && weight->tensor.shape.dim[0] > 0)
+    if (weight != NULL && weight->has_tensor && weight->tensor.shape.rank > 1 &&
+        weight->tensor.shape.dim[0] > 0)
         terms = (double)weight->tensor.count / (double)weight->tensor.shape.dim[0];
     else if (input != NULL && input->has_tensor && input->tensor.shape.rank > 0)
         terms = (double)input->tensor.shape.dim[input->tensor.shape.rank - 1];
@@ -200,16 +204,16 @@ static void facts_product(const struct layer_pair_view *pair, struct layer_facts
 
 struct gathering {
     const struct diagnosis_input *input;
-    struct layer_facts           *facts;
-    uint64_t                      elements[2]; /* of a replay: norms, others */
-    uint64_t                      row;
+    struct layer_facts *facts;
+    uint64_t elements[2]; /* of a replay: norms, others */
+    uint64_t row;
 };
 
 /* Nothing to learn from a layer whose outputs are equal. */
 static bool replay_worthwhile(const struct layer_facts *facts)
 {
-    return facts->pair && !facts->container && facts->forward && facts->op != NULL
-           && facts->out.count > 0 && !facts->out.equal;
+    return facts->pair && !facts->container && facts->forward && facts->op != NULL &&
+           facts->out.count > 0 && !facts->out.equal;
 }
 
 /* The first layer of the same step and rank, as far back as anybody looks. */
@@ -217,16 +221,18 @@ static size_t run_first(const struct nd_result *result, size_t i)
 {
     size_t first = i;
 
-    while (first > 0 && i - first < 64 && result->layers[first - 1].step == result->layers[i].step
-           && result->layers[first - 1].rank == result->layers[i].rank)
+    while (first > 0 && i - first < 64 &&
+           result->layers[first - 1].step == result->layers[i].step &&
+           result->layers[first - 1].rank == result->layers[i].rank)
         first--;
     return first;
 }
 
-static void facts_replay(const struct gathering *job, size_t i, const struct layer_pair_view *pair)
+static void facts_replay(const struct gathering *job, size_t i,
+                         const struct layer_pair_view *pair)
 {
-    struct layer_facts        *facts = &job->facts[i];
-    const struct nd_slot      *out = &job->input->result->layers[i].slots[facts->out.worst];
+    struct layer_facts *facts = &job->facts[i];
+    const struct nd_slot *out = &job->input->result->layers[i].slots[facts->out.worst];
     const struct replay_limits limits = {
         .elements = job->elements[facts->op->norm == NULL], .row = job->row, .seed = i};
     const bool shown = out->worst_count > 0 && strcmp(out->name, "output.0") == 0;
@@ -239,8 +245,8 @@ static void facts_replay(const struct gathering *job, size_t i, const struct lay
 static void facts_stand_in(const struct gathering *job, size_t i)
 {
     const struct nd_result *result = job->input->result;
-    struct layer_facts     *facts = &job->facts[i];
-    struct stand_in         stand_in;
+    struct layer_facts *facts = &job->facts[i];
+    struct stand_in stand_in;
 
     if (!nd_stand_in_find(job->input, run_first(result, i), i, facts->op, facts->roundoff,
                           &stand_in))
@@ -259,18 +265,18 @@ static void facts_stand_in(const struct gathering *job, size_t i)
 
 static void gather_one(void *user, size_t i, unsigned worker)
 {
-    const struct gathering       *job = user;
-    const struct nd_layer        *layer = &job->input->result->layers[i];
+    const struct gathering *job = user;
+    const struct nd_layer *layer = &job->input->result->layers[i];
     const struct layer_pair_view *pair = &job->input->layers[i];
-    struct layer_facts           *facts = &job->facts[i];
+    struct layer_facts *facts = &job->facts[i];
 
     (void)worker;
     *facts = (struct layer_facts){
         .op = nd_op_for(layer->type),
         .pair = pair->side[0] != NULL && pair->side[1] != NULL,
         .forward = strcmp(layer->direction, "backward") != 0,
-        .container = (pair->side[0] != NULL && pair->side[0]->container)
-                     || (pair->side[1] != NULL && pair->side[1]->container),
+        .container = (pair->side[0] != NULL && pair->side[0]->container) ||
+                     (pair->side[1] != NULL && pair->side[1]->container),
     };
     facts_slots(layer, facts);
     facts_precision(layer, pair, facts);
@@ -287,9 +293,11 @@ void nd_facts_gather(const struct diagnosis_input *input, struct layer_facts *re
 {
     /* A norm costs about 16 multiply-adds an element on both sides, so 2^22 elements are
      * 2^26 of them; elementwise formulas are cheap but read more for what they tell. */
-    struct gathering job = {.input = input, .facts = ret_facts, .elements = {1u << 22, 1u << 20}};
-    const uint64_t   room = input->max_mem / 2 / nd_sample_bytes(1, 1);
-    unsigned         jobs = input->jobs == 0 ? nd_pool_processors() : input->jobs;
+    struct gathering job = {
+        .input = input, .facts = ret_facts, .elements = {1u << 22, 1u << 20}
+    };
+    const uint64_t room = input->max_mem / 2 / nd_sample_bytes(1, 1);
+    unsigned jobs = input->jobs == 0 ? nd_pool_processors() : input->jobs;
 
     /* The sample must not depend on the number of threads; their number gives way. */
     for (int kind = 0; kind < 2; kind++)

@@ -12,30 +12,30 @@
 
 /* One kind of slot of one layer, all slots of it taken together. */
 struct slot_group {
-    size_t   seen;       /* slots that were compared at all */
-    size_t   count;      /* slots with a measured drift */
-    size_t   worst;      /* the one with the largest, ND_NO_INDEX: none */
-    double   rel;        /* its relative error */
-    double   abs;        /* rms errors of all slots added */
-    double   rms;        /* of the reference, of the worst slot */
-    bool     equal;      /* no position differs in any slot */
-    bool     is_integer; /* an integer slot differs */
+    size_t seen;         /* slots that were compared at all */
+    size_t count;        /* slots with a measured drift */
+    size_t worst;        /* the one with the largest, ND_NO_INDEX: none */
+    double rel;          /* its relative error */
+    double abs;          /* rms errors of all slots added */
+    double rms;          /* of the reference, of the worst slot */
+    bool equal;          /* no position differs in any slot */
+    bool is_integer;     /* an integer slot differs */
     uint64_t mismatches; /* NaN or infinity on one side only */
     uint64_t n;          /* elements of the worst slot */
 };
 
 struct layer_facts {
-    const struct op  *op; /* NULL: unknown */
-    bool              pair, container, forward;
+    const struct op *op; /* NULL: unknown */
+    bool pair, container, forward;
     struct slot_group out, in, params, after; /* after: state_after */
-    double            roundoff; /* of the coarser side's output type */
-    double            floor;    /* what one rounding and another summation order explain */
-    enum grid         grid[2];  /* narrower grid that a side's output lies on */
-    bool              layout_found; /* an output agrees only after its axes were reordered */
-    bool              input_found;
-    struct replay     replay;
-    size_t            stand_in[OP_MAX_INPUTS]; /* layers whose outputs are its inputs, */
-    unsigned          stand_ins;               /* proved by replay where none are dumped */
+    double roundoff;                          /* of the coarser side's output type */
+    double floor;      /* what one rounding and another summation order explain */
+    enum grid grid[2]; /* narrower grid that a side's output lies on */
+    bool layout_found; /* an output agrees only after its axes were reordered */
+    bool input_found;
+    struct replay replay;
+    size_t stand_in[OP_MAX_INPUTS]; /* layers whose outputs are its inputs, */
+    unsigned stand_ins;             /* proved by replay where none are dumped */
 };
 
 /*
@@ -47,12 +47,12 @@ void nd_facts_gather(const struct diagnosis_input *input, struct layer_facts *re
 double nd_slot_number(const struct nd_slot *slot, const char *key, int side);
 /* Relative L2 error of a slot, whatever metric the tiers use; NAN: none. */
 double nd_slot_rel(const struct nd_slot *slot);
-bool   nd_slot_found(const struct nd_slot *slot); /* equal under a layout that was found */
-bool   nd_slot_is_integer(const struct nd_slot *slot);
+bool nd_slot_found(const struct nd_slot *slot); /* equal under a layout that was found */
+bool nd_slot_is_integer(const struct nd_slot *slot);
 double nd_slot_roundoff(const struct nd_slot *slot); /* of the coarser side's type */
-bool   nd_slot_is(const struct nd_slot *slot, const char *kind); /* "input", "output" ... */
+bool nd_slot_is(const struct nd_slot *slot, const char *kind); /* "input", "output" ... */
 /* A slot with floating-point values or statistics that was compared. */
-bool   nd_slot_measured(const struct nd_slot *slot);
+bool nd_slot_measured(const struct nd_slot *slot);
 
 /* Floor of one layer's relative error for a type of this roundoff. */
 double nd_floor(double roundoff);

@@ -8,18 +8,18 @@
 #include <string.h>
 
 struct grid_row {
-    const char   *name;
-    int           digits; /* significant bits, hidden one included */
-    enum nd_dtype dtype;  /* NONE: a format of the matrix units, range of float32 */
+    const char *name;
+    int digits;          /* significant bits, hidden one included */
+    enum nd_dtype dtype; /* NONE: a format of the matrix units, range of float32 */
 };
 
 /* TF32: NVIDIA, 10 stored mantissa bits; HF32: Ascend cube unit, 11 stored bits. */
 static const struct grid_row grid_rows[GRID_COUNT] = {
-    [GRID_BF16] = {"bfloat16", 8, ND_DTYPE_bf16},
-    [GRID_F16] = {"float16", 11, ND_DTYPE_f16},
-    [GRID_TF32] = {"TF32", 11, ND_DTYPE_NONE},
-    [GRID_HF32] = {"HF32", 12, ND_DTYPE_NONE},
-    [GRID_F32] = {"float32", 24, ND_DTYPE_f32},
+    [GRID_BF16] = {"bfloat16", 8,  ND_DTYPE_bf16},
+    [GRID_F16] = {"float16",  11, ND_DTYPE_f16 },
+    [GRID_TF32] = {"TF32",     11, ND_DTYPE_NONE},
+    [GRID_HF32] = {"HF32",     12, ND_DTYPE_NONE},
+    [GRID_F32] = {"float32",  24, ND_DTYPE_f32 },
 };
 
 const char *nd_grid_name(enum grid grid)
@@ -45,7 +45,8 @@ double nd_grid_round(enum grid grid, double value)
                  exponent - grid_rows[grid].digits);
 }
 
-/* Trailing zero bits of a float32's stored mantissa show the narrower formats of its range. */
+/* Trailing zero bits of a float32's stored mantissa show the narrower formats of its range.
+ */
 static void grid_count(double value, uint64_t *hits)
 {
     uint32_t bits;
@@ -64,10 +65,11 @@ static void grid_count(double value, uint64_t *hits)
 
 enum { GRID_BLOCK = 1024 };
 
-void nd_grid_shares(const struct tensor_view *view, uint64_t budget, struct grid_shares *ret)
+void nd_grid_shares(const struct tensor_view *view, uint64_t budget,
+                    struct grid_shares *ret)
 {
-    double         block[GRID_BLOCK];
-    uint64_t       hits[GRID_COUNT] = {0};
+    double block[GRID_BLOCK];
+    uint64_t hits[GRID_COUNT] = {0};
     const uint64_t blocks = (view->count + GRID_BLOCK - 1) / GRID_BLOCK;
     const uint64_t wanted = budget / GRID_BLOCK < 1 ? 1 : budget / GRID_BLOCK;
     const uint64_t taken = blocks < wanted ? blocks : wanted;

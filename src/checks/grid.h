@@ -18,18 +18,19 @@ enum grid {
     GRID_NONE = GRID_COUNT
 };
 
-const char *nd_grid_name(enum grid grid);     /* "bfloat16" ... */
-double      nd_grid_roundoff(enum grid grid); /* 2^-digits */
-double      nd_grid_round(enum grid grid, double value); /* to nearest, ties to even */
+const char *nd_grid_name(enum grid grid);           /* "bfloat16" ... */
+double nd_grid_roundoff(enum grid grid);            /* 2^-digits */
+double nd_grid_round(enum grid grid, double value); /* to nearest, ties to even */
 
 struct grid_shares {
-    double   share[GRID_COUNT]; /* of the finite, non-zero values */
+    double share[GRID_COUNT]; /* of the finite, non-zero values */
     uint64_t counted;
-    bool     whole; /* every element was looked at */
+    bool whole; /* every element was looked at */
 };
 
 /* Looks at up to `budget` elements: all, or evenly spaced blocks. */
-void nd_grid_shares(const struct tensor_view *view, uint64_t budget, struct grid_shares *ret);
+void nd_grid_shares(const struct tensor_view *view, uint64_t budget,
+                    struct grid_shares *ret);
 
 /* The coarsest grid that holds over 99.9 % of at least 16 values and is narrower than the
  * tensor's own type; GRID_NONE if there is none. */

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double CONFIRMED_FACTOR = 2.5; /* honest layers stay under 1.9 times the floor */
+static const double CONFIRMED_FACTOR =
+    2.5; /* honest layers stay under 1.9 times the floor */
 static const double SUPPORTED_SHARE = 0.5;
 static const double TIE = 1.3; /* two hypotheses this close: the numbers cannot tell */
 
@@ -18,20 +19,31 @@ void nd_propose(struct subject *subject, const struct hypothesis *hypothesis)
         return;
     struct hypothesis *copy = &subject->hypotheses[subject->hypothesis_count++];
     *copy = *hypothesis;
-    copy->params = nd_params_copy(subject->arena, hypothesis->params, hypothesis->param_count);
+    copy->params =
+        nd_params_copy(subject->arena, hypothesis->params, hypothesis->param_count);
     if (copy->params == NULL)
         copy->param_count = 0;
 }
 
+void nd_propose_with(struct subject *subject, const struct hypothesis *hypothesis,
+                     const struct nd_param *params, size_t param_count)
+{
+    struct hypothesis with = *hypothesis;
+
+    with.params = params;
+    with.param_count = param_count;
+    nd_propose(subject, &with);
+}
+
 struct misfit {
-    const struct sample     *sample;
+    const struct sample *sample;
     const struct norm_model *model;
-    int                      side;
+    int side;
 };
 
 static void misfit_row(const void *user, uint64_t i, double *out)
 {
-    const struct misfit  *of = user;
+    const struct misfit *of = user;
     const struct op_rows *rows = &of->sample->rows;
 
     nd_norm_row(of->model, rows, of->sample->row[i],
@@ -41,10 +53,10 @@ static void misfit_row(const void *user, uint64_t i, double *out)
 double nd_norm_misfit(const struct subject *subject, const struct norm_model *model,
                       const struct op_rows *rows)
 {
-    struct sample   sample = subject->formula.sample;
-    struct misfit   of = {&sample, model, subject->side};
+    struct sample sample = subject->formula.sample;
+    struct misfit of = {&sample, model, subject->side};
     struct residual residual;
-    uint64_t       *every = NULL;
+    uint64_t *every = NULL;
 
     if (rows != NULL) { /* the whole tensor, cut into other rows */
         every = malloc(rows->rows * sizeof *every);
@@ -56,35 +68,41 @@ double nd_norm_misfit(const struct subject *subject, const struct norm_model *mo
         sample.row = every;
         sample.count = rows->rows;
     }
-    const bool good = nd_residual_measure(&sample, sample.out[subject->side], misfit_row, &of,
-                                          &residual);
+    const bool good =
+        nd_residual_measure(&sample, sample.out[subject->side], misfit_row, &of, &residual);
     free(every);
     if (!good || residual.mismatches > subject->formula.residual[subject->side].mismatches)
         return (double)NAN;
     return residual.rel;
 }
 
-double nd_propose_norm(struct subject *subject, const char *id, const struct norm_model *model,
-                       double penalty, const struct nd_param *params, size_t param_count)
+double nd_propose_norm(struct subject *subject, const char *id,
+                       const struct norm_model *model, double penalty,
+                       const struct nd_param *params, size_t param_count)
 {
     const double residual = nd_norm_misfit(subject, model, NULL);
 
     if (!isnan(residual))
-        nd_propose(subject, &(struct hypothesis){
-            .id = id, .residual = residual, .penalty = penalty,
-            .side = nd_subject_side(subject), .params = params, .param_count = param_count});
+        nd_propose(subject, &(struct hypothesis){.id = id,
+                                                 .residual = residual,
+                                                 .penalty = penalty,
+                                                 .side = nd_subject_side(subject),
+                                                 .params = params,
+                                                 .param_count = param_count});
     return residual;
 }
 
-/* --- ranking ----------------------------------------------------------------------------- */
+/* --- ranking -----------------------------------------------------------------------------
+ */
 
 struct ranked {
     const struct hypothesis *hypothesis;
-    enum nd_cause_status     status;
-    double                   score; /* less is better */
+    enum nd_cause_status status;
+    double score; /* less is better */
 };
 
-static enum nd_cause_status status_of(const struct subject *subject, const struct hypothesis *h)
+static enum nd_cause_status status_of(const struct subject *subject,
+                                      const struct hypothesis *h)
 {
     const double floor = h->floor > 0 ? h->floor : subject->floor;
 
@@ -92,11 +110,11 @@ static enum nd_cause_status status_of(const struct subject *subject, const struc
         return ND_CAUSE_CONFIRMED;
     if (isnan(h->residual))
         return h->is_declared ? ND_CAUSE_SUPPORTED : ND_CAUSE_POSSIBLE;
-    if (h->residual <= CONFIRMED_FACTOR * floor && !h->is_free
-        && h->residual < SUPPORTED_SHARE * subject->unexplained)
+    if (h->residual <= CONFIRMED_FACTOR * floor && !h->is_free &&
+        h->residual < SUPPORTED_SHARE * subject->unexplained)
         return ND_CAUSE_CONFIRMED;
     return h->residual < SUPPORTED_SHARE * subject->unexplained ? ND_CAUSE_SUPPORTED
-                                                                 : ND_CAUSE_POSSIBLE;
+                                                                : ND_CAUSE_POSSIBLE;
 }
 
 static double score_of(const struct hypothesis *h)
@@ -127,8 +145,8 @@ static size_t rank_select(const struct subject *subject, struct ranked *ranked)
         const struct hypothesis *h = &subject->hypotheses[i];
         const struct ranked one = {h, status_of(subject, h), score_of(h)};
         size_t k = 0;
-        if (one.status == ND_CAUSE_POSSIBLE && h->residual > 0.9 * subject->unexplained
-            && !h->is_declared)
+        if (one.status == ND_CAUSE_POSSIBLE && h->residual > 0.9 * subject->unexplained &&
+            !h->is_declared)
             continue;
         while (k < count && strcmp(ranked[k].hypothesis->id, h->id) != 0)
             k++;
@@ -145,13 +163,13 @@ static size_t rank_select(const struct subject *subject, struct ranked *ranked)
  * answer.  What the dumps declare, or the comparison proves, breaks the tie. */
 static void rank_ties(struct ranked *ranked, size_t count)
 {
-    if (count < 2 || ranked[0].status != ND_CAUSE_CONFIRMED || ranked[0].hypothesis->is_certain
-        || ranked[0].hypothesis->is_declared)
+    if (count < 2 || ranked[0].status != ND_CAUSE_CONFIRMED ||
+        ranked[0].hypothesis->is_certain || ranked[0].hypothesis->is_declared)
         return;
     const double best = ranked[0].hypothesis->residual;
-    size_t       tied = 1;
-    while (tied < count && ranked[tied].status == ND_CAUSE_CONFIRMED
-           && ranked[tied].hypothesis->residual <= TIE * best)
+    size_t tied = 1;
+    while (tied < count && ranked[tied].status == ND_CAUSE_CONFIRMED &&
+           ranked[tied].hypothesis->residual <= TIE * best)
         tied++;
     for (size_t i = 0; i < tied && tied > 1; i++)
         ranked[i].status = ND_CAUSE_SUPPORTED;
@@ -168,23 +186,26 @@ static double explains(const struct subject *subject, const struct hypothesis *h
     return fmin(fmax(1 - h->residual / subject->unexplained, 0), 1);
 }
 
-static struct nd_phrase summary_of(const struct subject *subject, const struct hypothesis *h)
+static struct nd_phrase summary_of(const struct subject *subject,
+                                   const struct hypothesis *h)
 {
     const char *id;
 
     if (h->summary.id != NULL)
         return h->summary;
     id = nd_arena_format(subject->arena, "summary.%s", h->id);
-    struct nd_param *params = nd_arena_alloc(subject->arena, h->param_count + 3, sizeof *params);
+    struct nd_param *params =
+        nd_arena_alloc(subject->arena, h->param_count + 3, sizeof *params);
     if (id == NULL || params == NULL)
         return nd_phrase_plain(NULL);
     if (h->param_count > 0)
         memcpy(params, h->params, h->param_count * sizeof *params);
-    params[h->param_count] = (struct nd_param)ND_NUMBER("is_candidate",
-                                                        h->side != ND_SIDE_REFERENCE);
+    params[h->param_count] =
+        (struct nd_param)ND_NUMBER("is_candidate", h->side != ND_SIDE_REFERENCE);
     params[h->param_count + 1] = (struct nd_param)ND_NUMBER("residual", h->residual);
     params[h->param_count + 2] = (struct nd_param)ND_NUMBER("floor", subject->floor);
-    return (struct nd_phrase){.id = id, .params = params, .param_count = h->param_count + 3};
+    return (struct nd_phrase){
+        .id = id, .params = params, .param_count = h->param_count + 3};
 }
 
 enum { MAX_CAUSES = 6 };
@@ -192,8 +213,8 @@ enum { MAX_CAUSES = 6 };
 enum nd_status nd_rank_causes(const struct subject *subject, struct nd_cause **ret_causes,
                               size_t *ret_count, struct nd_error *err)
 {
-    struct ranked    ranked[MAX_HYPOTHESES];
-    size_t           count = rank_select(subject, ranked);
+    struct ranked ranked[MAX_HYPOTHESES];
+    size_t count = rank_select(subject, ranked);
     struct nd_cause *causes = nd_arena_alloc(subject->arena, MAX_CAUSES, sizeof *causes);
 
     if (causes == NULL)
@@ -203,8 +224,11 @@ enum nd_status nd_rank_causes(const struct subject *subject, struct nd_cause **r
         count = MAX_CAUSES;
     for (size_t i = 0; i < count; i++) {
         const struct hypothesis *h = ranked[i].hypothesis;
-        causes[i] = (struct nd_cause){.id = h->id, .status = ranked[i].status, .side = h->side,
-                                      .explains = explains(subject, h), .params = h->params,
+        causes[i] = (struct nd_cause){.id = h->id,
+                                      .status = ranked[i].status,
+                                      .side = h->side,
+                                      .explains = explains(subject, h),
+                                      .params = h->params,
                                       .param_count = h->param_count,
                                       .summary = summary_of(subject, h)};
     }

@@ -18,16 +18,13 @@ double nd_declared_eps(const struct layer_view *layer)
 
 double nd_declared_mode(const struct layer_view *layer)
 {
-    const double tracked = nd_op_number(layer, "track_running_stats", 1);
     const double training = nd_op_number(layer, "training is_training", (double)NAN);
-    const double global = nd_op_number(layer, "use_global_stats use_batch_statistics",
-                                       (double)NAN);
 
-    if (nd_layer_attribute(layer, "use_global_stats") != NULL && global == 1)
+    if (nd_op_number(layer, "track_running_stats", 1) == 0)
+        return 1; /* there are no others */
+    if (nd_op_number(layer, "use_global_stats", 0) == 1)
         return 0;
-    if (tracked == 0)
-        return 1;
-    return training;
+    return nd_op_number(layer, "use_batch_statistics", training);
 }
 
 /* A parameter as doubles, under the first of the names that is there; NULL: not dumped. */
@@ -36,8 +33,8 @@ static double *study_parameter(const struct layer_view *layer, const char *const
 {
     for (; *names != NULL; names++) {
         const struct slot_view *slot = nd_layer_slot(layer, *names);
-        if (slot == NULL || !slot->has_tensor || slot->tensor.count != channels
-            || nd_dtype_info(slot->tensor.dtype)->kind != ND_KIND_FLOAT)
+        if (slot == NULL || !slot->has_tensor || slot->tensor.count != channels ||
+            nd_dtype_info(slot->tensor.dtype)->kind != ND_KIND_FLOAT)
             continue;
         double *values = malloc(channels * sizeof *values);
         if (values != NULL)
@@ -49,10 +46,11 @@ static double *study_parameter(const struct layer_view *layer, const char *const
 
 static void study_read(struct norm_study *study, const struct layer_pair_view *pair)
 {
-    static const char *const weight[] = {"param.weight", "param.gamma", "param.scale", NULL};
+    static const char *const weight[] = {"param.weight", "param.gamma", "param.scale",
+                                         NULL};
     static const char *const bias[] = {"param.bias", "param.beta", "param.offset", NULL};
-    static const char *const mean[] = {"state.running_mean", "state.moving_mean", "state.mean",
-                                       NULL};
+    static const char *const mean[] = {"state.running_mean", "state.moving_mean",
+                                       "state.mean", NULL};
     static const char *const var[] = {"state.running_var", "state.moving_variance",
                                       "state.variance", "state.var", NULL};
 
@@ -66,24 +64,28 @@ static void study_read(struct norm_study *study, const struct layer_pair_view *p
         study->declared_mode[side] = nd_declared_mode(layer);
     }
     const double affine = nd_op_number(pair->side[0], "affine elementwise_affine", 1);
-    study->weights_known = study->weight[0] != NULL || study->weight[1] != NULL || affine == 0;
-    study->running_known = (study->mean[0] != NULL && study->var[0] != NULL)
-                           || (study->mean[1] != NULL && study->var[1] != NULL);
+    study->weights_known =
+        study->weight[0] != NULL || study->weight[1] != NULL || affine == 0;
+    study->running_known = (study->mean[0] != NULL && study->var[0] != NULL) ||
+                           (study->mean[1] != NULL && study->var[1] != NULL);
 }
 
-/* A side's own parameter, or the other's where it has none: both runs load one checkpoint. */
+/* A side's own parameter, or the other's where it has none: both runs load one checkpoint.
+ */
 static const double *study_own(double *const *parameter, int side)
 {
     return parameter[side] != NULL ? parameter[side] : parameter[!side];
 }
 
 /* Sets both models for one formula; weights as known or fitted. */
-static void study_set(struct norm_study *study, enum norm_mode mode, double eps, double plus)
+static void study_set(struct norm_study *study, enum norm_mode mode, double eps,
+                      double plus)
 {
     study->mode = mode;
     for (int side = 0; side < 2; side++) {
         struct norm_model *model = &study->model[side];
-        *model = (struct norm_model){.eps = eps, .centre = study->op->norm->centre, .plus = plus};
+        *model = (struct norm_model){
+            .eps = eps, .centre = study->op->norm->centre, .plus = plus};
         if (study->weights_known && mode != NORM_MODE_AFFINE) {
             model->weight = study_own(study->weight, side);
             model->bias = study_own(study->bias, side);
@@ -92,7 +94,8 @@ static void study_set(struct norm_study *study, enum norm_mode mode, double eps,
             model->bias = study->op->norm->centre ? study->fitted_bias : NULL;
         }
         if (mode == NORM_MODE_RUNNING) {
-            const int from = study->mean[side] != NULL && study->var[side] != NULL ? side : !side;
+            const int from =
+                study->mean[side] != NULL && study->var[side] != NULL ? side : !side;
             model->mean = study->mean[from];
             model->var = study->var[from];
         } else if (mode == NORM_MODE_AFFINE) { /* y = weight x + bias */
@@ -104,15 +107,15 @@ static void study_set(struct norm_study *study, enum norm_mode mode, double eps,
 }
 
 struct expectation {
-    const struct sample     *sample;
+    const struct sample *sample;
     const struct norm_model *model;
-    int                      side;
+    int side;
 };
 
 static void expected_row(const void *user, uint64_t i, double *out)
 {
     const struct expectation *of = user;
-    const struct op_rows     *rows = &of->sample->rows;
+    const struct op_rows *rows = &of->sample->rows;
 
     nd_norm_row(of->model, rows, of->sample->row[i],
                 of->sample->in[of->side][0] + i * rows->row_len, out);
@@ -135,7 +138,8 @@ static bool study_try(struct norm_study *study, const struct sample *sample,
 
     study_set(study, mode, eps, plus);
     if (!study->weights_known || mode == NORM_MODE_AFFINE) {
-        if (!nd_affine_fit(sample, 0, &study->model[0], study->fitted_weight, study->fitted_bias))
+        if (!nd_affine_fit(sample, 0, &study->model[0], study->fitted_weight,
+                           study->fitted_bias))
             return false;
     }
     if (!nd_norm_residual(sample, 0, &study->model[0], &residual))
@@ -155,17 +159,18 @@ static const double study_eps[] = {1e-5, 1e-6, 1e-12, 1e-3, 1e-8, 1e-4, 1e-7, 1e
 static bool study_formula(struct norm_study *study, const struct sample *sample,
                           double roundoff, enum norm_mode mode)
 {
-    const double      enough = 1.5 * roundoff; /* honest layers stay under 1.4 u */
-    const double      declared = study->declared_eps[0];
-    const size_t      tries = isnan(declared) && mode != NORM_MODE_AFFINE
-                             ? sizeof study_eps / sizeof *study_eps : 1;
+    const double enough = 1.5 * roundoff; /* honest layers stay under 1.4 u */
+    const double declared = study->declared_eps[0];
+    const size_t tries = isnan(declared) && mode != NORM_MODE_AFFINE
+                             ? sizeof study_eps / sizeof *study_eps
+                             : 1;
     struct norm_study best = *study;
-    double            closest = HUGE_VAL;
+    double closest = HUGE_VAL;
 
     for (int plus = 0; plus <= (study->weights_known && study->weight[0] != NULL); plus++)
         for (size_t i = 0; i < tries && closest > enough; i++)
-            if (!study_try(study, sample, mode,
-                           isnan(declared) ? study_eps[i] : declared, plus, &closest, &best))
+            if (!study_try(study, sample, mode, isnan(declared) ? study_eps[i] : declared,
+                           plus, &closest, &best))
                 return false;
     *study = best;
     /* The last fit may not be the best one: the arrays are shared. */
@@ -178,8 +183,8 @@ static bool study_formula(struct norm_study *study, const struct sample *sample,
 /* Both sides against the chosen formula. */
 static bool study_measure(struct norm_study *study, const struct sample *sample)
 {
-    return nd_norm_residual(sample, 0, &study->model[0], &study->residual[0])
-           && nd_norm_residual(sample, 1, &study->model[1], &study->residual[1]);
+    return nd_norm_residual(sample, 0, &study->model[0], &study->residual[0]) &&
+           nd_norm_residual(sample, 1, &study->model[1], &study->residual[1]);
 }
 
 /*
@@ -191,8 +196,8 @@ static bool study_search_eps(struct norm_study *study, const struct sample *samp
 {
     struct eps_fit fit;
 
-    if (!study->weights_known || study->mode == NORM_MODE_AFFINE
-        || !isnan(study->declared_eps[0]) || study->residual[0].rel <= 3 * roundoff)
+    if (!study->weights_known || study->mode == NORM_MODE_AFFINE ||
+        !isnan(study->declared_eps[0]) || study->residual[0].rel <= 3 * roundoff)
         return true;
     if (!nd_eps_fit(sample, 0, &study->model[0], roundoff, &fit))
         return false;
@@ -209,21 +214,23 @@ static bool study_search_eps(struct norm_study *study, const struct sample *samp
 static bool study_unknown_mode(struct norm_study *study, const struct sample *sample,
                                double roundoff)
 {
-    if (!study_formula(study, sample, roundoff, NORM_MODE_AFFINE) || !study_measure(study, sample))
+    if (!study_formula(study, sample, roundoff, NORM_MODE_AFFINE) ||
+        !study_measure(study, sample))
         return false;
     const struct residual affine = study->residual[1];
-    if (!study_formula(study, sample, roundoff, NORM_MODE_BATCH) || !study_measure(study, sample))
+    if (!study_formula(study, sample, roundoff, NORM_MODE_BATCH) ||
+        !study_measure(study, sample))
         return false;
     if (study->residual[1].rel < affine.rel)
         return true;
-    return study_formula(study, sample, roundoff, NORM_MODE_AFFINE)
-           && study_measure(study, sample);
+    return study_formula(study, sample, roundoff, NORM_MODE_AFFINE) &&
+           study_measure(study, sample);
 }
 
 static bool study_batch_norm(struct norm_study *study, const struct sample *sample,
                              double roundoff)
 {
-    const double      declared = study->declared_mode[0];
+    const double declared = study->declared_mode[0];
     struct norm_study batch;
 
     if (declared == 1)
@@ -243,14 +250,15 @@ static bool study_batch_norm(struct norm_study *study, const struct sample *samp
     return true;
 }
 
-/* A GroupNorm of unknown groups: the divisor of the channels that fits the reference best. */
+/* A GroupNorm of unknown groups: the divisor of the channels that fits the reference best.
+ */
 static bool study_groups(struct norm_study *study, struct sample *sample, double roundoff,
                          uint64_t channels)
 {
     const struct op_rows whole = sample->rows;
-    const uint64_t       count = sample->count;
-    double               best = HUGE_VAL;
-    uint64_t             groups = 1;
+    const uint64_t count = sample->count;
+    double best = HUGE_VAL;
+    uint64_t groups = 1;
 
     for (uint64_t g = 1; g <= channels; g++) {
         if (channels % g != 0 || !nd_sample_regroup(sample, channels, g))
@@ -264,8 +272,8 @@ static bool study_groups(struct norm_study *study, struct sample *sample, double
         sample->rows = whole;
         sample->count = count;
     }
-    return nd_sample_regroup(sample, channels, groups)
-           && study_formula(study, sample, roundoff, NORM_MODE_BATCH);
+    return nd_sample_regroup(sample, channels, groups) &&
+           study_formula(study, sample, roundoff, NORM_MODE_BATCH);
 }
 
 bool nd_sample_regroup(struct sample *sample, uint64_t channels, uint64_t groups)
@@ -308,7 +316,8 @@ static bool study_allocate(struct norm_study *study)
 
 /* Rows that lie far from zero for their spread lose digits when the mean is taken off:
  * about 0.3 u of float32 for each |mean| / sigma. */
-static double study_conditioning(const struct norm_study *study, const struct sample *sample)
+static double study_conditioning(const struct norm_study *study,
+                                 const struct sample *sample)
 {
     double sum = 0;
 
@@ -316,8 +325,8 @@ static double study_conditioning(const struct norm_study *study, const struct sa
         return 0;
     for (uint64_t i = 0; i < sample->count; i++) {
         double mean, var;
-        nd_norm_moments(sample->in[1][0] + i * sample->rows.row_len, sample->rows.row_len, &mean,
-                        &var);
+        nd_norm_moments(sample->in[1][0] + i * sample->rows.row_len, sample->rows.row_len,
+                        &mean, &var);
         if (isfinite(mean) && var + study->model[1].eps > 0)
             sum += mean * mean / (var + study->model[1].eps);
     }
@@ -329,21 +338,21 @@ bool nd_norm_study_make(const struct op *op, const struct layer_pair_view *pair,
                         struct norm_study *ret_study)
 {
     struct norm_study study = {.op = op, .channels = inout_sample->rows.channels};
-    bool              good = study_allocate(&study);
-    double            fit = 0;
+    bool good = study_allocate(&study);
+    double fit = 0;
 
     if (good) {
         study_read(&study, pair);
         if (op->norm->running)
             good = study_batch_norm(&study, inout_sample, roundoff);
-        else if (op->norm->grouping == NORM_GROUPS && inout_sample->rows.period == 1
-                 && nd_op_number(pair->side[0], "num_groups groups group", 0) == 0)
+        else if (op->norm->grouping == NORM_GROUPS && inout_sample->rows.period == 1 &&
+                 nd_op_number(pair->side[0], "num_groups groups group", 0) == 0)
             good = study_groups(&study, inout_sample, roundoff, study.channels);
         else
             good = study_formula(&study, inout_sample, roundoff, NORM_MODE_BATCH);
     }
-    good = good && study_search_eps(&study, inout_sample, roundoff)
-           && study_measure(&study, inout_sample);
+    good = good && study_search_eps(&study, inout_sample, roundoff) &&
+           study_measure(&study, inout_sample);
     if (good && (!study.weights_known || study.mode == NORM_MODE_AFFINE))
         good = nd_affine_predict(inout_sample, &study.model[0], roundoff, &fit);
     if (study.mode == NORM_MODE_AFFINE) /* the real one subtracts a mean first */

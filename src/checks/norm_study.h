@@ -13,16 +13,17 @@
 enum norm_mode { NORM_MODE_BATCH, NORM_MODE_RUNNING, NORM_MODE_AFFINE };
 
 struct norm_study {
-    const struct op  *op;
-    enum norm_mode    mode;     /* of the reference */
-    struct norm_model model[2]; /* the reference's formula with each side's own parameters */
-    uint64_t          channels;
-    double            declared_eps[2];  /* NAN: not declared */
-    double            declared_mode[2]; /* training: 1, 0, or NAN */
-    bool              weights_known;    /* dumped, or declared not to exist */
-    bool              running_known;
-    double            sigma; /* what fitted parameters and conditioning add to the residual */
-    struct residual   residual[2];
+    const struct op *op;
+    enum norm_mode mode; /* of the reference */
+    struct norm_model
+        model[2]; /* the reference's formula with each side's own parameters */
+    uint64_t channels;
+    double declared_eps[2];  /* NAN: not declared */
+    double declared_mode[2]; /* training: 1, 0, or NAN */
+    bool weights_known;      /* dumped, or declared not to exist */
+    bool running_known;
+    double sigma; /* what fitted parameters and conditioning add to the residual */
+    struct residual residual[2];
     /* Parameters by side; NULL where not dumped. */
     double *weight[2], *bias[2], *mean[2], *var[2];
     double *fitted_weight, *fitted_bias, *zero, *one;

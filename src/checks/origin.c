@@ -1,329 +1,35 @@
 /*
  * One walk over the layers of each run of a model (a step of a rank) in execution order.
- * Every threshold here is a multiple of what honest pairs of ten architectures showed in
- * float32, bfloat16 and float16: no layer type multiplied the relative error by more than 4,
- * and no layer stood more than 3.6 times above the ten before it.
  */
 #include "checks/origin.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "checks/phrase.h"
-#include "checks/producer.h"
-#include "checks/weights.h"
-
-static const double JUMP = 8; /* the factor that no honest layer reaches */
-enum { BEFORE = 10 };         /* layers that make the running level */
-
-struct walk {
-    const struct diagnosis_input *input;
-    const struct layer_facts     *facts;
-    struct arena                 *arena;
-    struct origin                *origin;
-    struct producers              producers;
-    struct weights                weights;
-    /* of the current run */
-    size_t first;       /* its first layer */
-    size_t produced;    /* layers with outputs so far */
-    double worst;       /* largest relative error of an output so far */
-    double recent[BEFORE];
-    bool   is_bad;      /* NaN or infinity seen */
-    bool   is_tainted;  /* an origin or a gap lies before */
-    bool   was_tainted; /* in an earlier step */
-};
+#include "checks/walk.h"
 
 static const struct nd_layer *walk_layer(const struct walk *walk, size_t i)
 {
     return &walk->input->result->layers[i];
 }
 
-static double recent_worst(const struct walk *walk)
-{
-    double worst = 0;
-
-    for (int k = 0; k < BEFORE; k++)
-        worst = fmax(worst, walk->recent[k]);
-    return worst;
-}
-
-static void say(struct walk *walk, size_t i, enum nd_role role, enum origin_kind kind,
-                struct nd_phrase why)
-{
-    walk->origin->roles[i] = role;
-    walk->origin->kinds[i] = kind;
-    walk->origin->why[i] = why;
-}
-
-/* --- inputs ------------------------------------------------------------------------- */
-
-/* What a slot may differ by without anybody having computed it. */
-static double input_limit(const struct nd_slot *slot)
-{
-    const double roundoff = nd_slot_roundoff(slot);
-
-    return roundoff > 0x1p-24 ? 1.5 * roundoff : JUMP * nd_floor(roundoff);
-}
-
-/* What its producers' own drift allows this input; *ret_known: the producer was found. */
-static double input_allowance(const struct walk *walk, size_t i, const struct nd_slot *slot,
-                              const struct producer **ret_producer)
-{
-    *ret_producer = nd_producer_of(&walk->producers, slot, walk->first, i);
-    if (*ret_producer == NULL)
-        return walk->worst;
-    return nd_slot_rel(&walk_layer(walk, (*ret_producer)->layer)->slots[(*ret_producer)->slot]);
-}
-
-/* An input that differs although everything that could have made it agrees. */
-static bool input_unexplained(const struct walk *walk, size_t i, const struct nd_slot *slot,
-                              const struct producer **ret_producer)
-{
-    *ret_producer = NULL;
-    if (slot->tier > ND_TIER_FAULT || slot->tier == ND_TIER_EXACT
-        || slot->nonfinite_mismatches > 0)
-        return false;
-    if (nd_slot_is_integer(slot))
-        return walk->worst <= nd_floor(0x1p-24) * JUMP && !walk->is_bad;
-    if (!nd_slot_measured(slot) || nd_slot_found(slot))
-        return false;
-    const double rel = nd_slot_rel(slot);
-    if (!(rel > input_limit(slot)))
-        return false;
-    const double allowed = input_allowance(walk, i, slot, ret_producer);
-    return rel > JUMP * fmax(allowed, nd_floor(nd_slot_roundoff(slot))) || walk->produced == 0;
-}
-
-static bool judge_inputs(struct walk *walk, size_t i)
-{
-    const struct nd_layer *layer = walk_layer(walk, i);
-
-    for (size_t k = 0; k < layer->slot_count; k++) {
-        const struct nd_slot  *slot = &layer->slots[k];
-        const struct producer *producer;
-        if (!nd_slot_is(slot, "input") || !input_unexplained(walk, i, slot, &producer))
-            continue;
-        const double rel = nd_slot_is_integer(slot) ? slot->drift : nd_slot_rel(slot);
-        if (producer != NULL)
-            say(walk, i, ND_ROLE_GAP, ORIGIN_GAP,
-                ND_PHRASE(walk->arena, "why.gap.changed", ND_WORD("slot", slot->name),
-                          ND_NUMBER("drift", rel),
-                          ND_WORD("producer", walk_layer(walk, producer->layer)->name)));
-        else if (walk->produced == 0 || nd_slot_is_integer(slot))
-            say(walk, i, ND_ROLE_GAP, ORIGIN_INPUT,
-                ND_PHRASE(walk->arena, "why.input", ND_WORD("slot", slot->name),
-                          ND_NUMBER("drift", rel)));
-        else
-            say(walk, i, ND_ROLE_GAP, ORIGIN_GAP,
-                ND_PHRASE(walk->arena, "why.gap", ND_WORD("slot", slot->name),
-                          ND_NUMBER("drift", rel), ND_NUMBER("worst", walk->worst)));
-        return true;
-    }
-    return false;
-}
-
-/* --- tests ---------------------------------------------------------------------------- */
-
-static bool judge_nonfinite(struct walk *walk, size_t i)
-{
-    const struct layer_facts *facts = &walk->facts[i];
-    const bool from_input = facts->in.seen > 0 ? facts->in.mismatches > 0 : walk->is_bad;
-
-    if (facts->out.mismatches == 0)
-        return false;
-    if (from_input)
-        say(walk, i, ND_ROLE_INHERITED, ORIGIN_NONE, nd_phrase_plain("why.nonfinite.inherited"));
-    else
-        say(walk, i, ND_ROLE_ORIGIN, ORIGIN_NONFINITE,
-            ND_PHRASE(walk->arena, "why.nonfinite",
-                      ND_NUMBER("count", (double)facts->out.mismatches)));
-    return true;
-}
-
-static bool judge_weights(struct walk *walk, size_t i)
-{
-    const struct layer_facts *facts = &walk->facts[i];
-
-    if (facts->params.count == 0 || !(facts->params.rel > walk->weights.limit)
-        || facts->out.equal)
-        return false;
-    if (facts->in.seen > 0 && facts->out.rel <= 2 * facts->in.rel)
-        return false;
-    if (facts->in.seen == 0 && facts->out.rel <= 2 * recent_worst(walk))
-        return false;
-    say(walk, i, ND_ROLE_ORIGIN, ORIGIN_WEIGHTS,
-        ND_PHRASE(walk->arena, "why.weights",
-                  ND_WORD("slot", walk_layer(walk, i)->slots[facts->params.worst].name),
-                  ND_NUMBER("drift", facts->params.rel),
-                  ND_NUMBER("median", walk->weights.median)));
-    return true;
-}
-
-static void say_innocent(struct walk *walk, size_t i, struct nd_phrase why)
-{
-    const struct layer_facts *facts = &walk->facts[i];
-
-    if (facts->out.rel <= 2 * facts->floor && !facts->out.is_integer)
-        say(walk, i, ND_ROLE_CLEAN, ORIGIN_NONE,
-            ND_PHRASE(walk->arena, "why.floor", ND_NUMBER("floor", facts->floor)));
-    else
-        say(walk, i, ND_ROLE_INHERITED, ORIGIN_NONE, why);
-}
-
-static bool judge_replay(struct walk *walk, size_t i)
-{
-    static const char *const ids[] = {
-        [REPLAY_NONFINITE] = "why.replay.nonfinite", [REPLAY_RESIDUAL] = "why.replay",
-        [REPLAY_LOCAL] = "why.replay.local",         [REPLAY_SLOPE] = "why.replay.slope"};
-    const struct replay   *replay = &walk->facts[i].replay;
-    const struct residual *own = &replay->residual[replay->side];
-    const struct residual *other = &replay->residual[!replay->side];
-
-    if (!replay->done || !replay->trusted)
-        return false;
-    if (replay->flag == REPLAY_FOLLOWS) {
-        say_innocent(walk, i,
-                     ND_PHRASE(walk->arena, "why.follows", ND_NUMBER("residual", own->rel),
-                               ND_NUMBER("reference", other->rel)));
-        return true;
-    }
-    say(walk, i, ND_ROLE_ORIGIN, ORIGIN_REPLAY,
-        ND_PHRASE(walk->arena, ids[replay->flag],
-                  ND_NUMBER("is_candidate", replay->side),
-                  ND_NUMBER("residual", own->rel), ND_NUMBER("other", other->rel),
-                  ND_NUMBER("local", own->local), ND_NUMBER("slope", own->slope),
-                  ND_NUMBER("count", (double)own->mismatches)));
-    return true;
-}
-
-/* How much a norm magnifies a relative error: by rms / sigma of its input. */
-static double norm_gain(const struct nd_layer *layer, const struct layer_facts *facts)
-{
-    if (facts->in.worst == ND_NO_INDEX)
-        return JUMP;
-    if (facts->stand_ins > 0)
-        return JUMP;
-    const struct nd_slot *slot = &layer->slots[facts->in.worst];
-    const double          mean = nd_slot_number(slot, "mean", 0);
-    const double          square = facts->in.rms * facts->in.rms;
-    const double          var = square - mean * mean;
-    if (isnan(mean) || isnan(square))
-        return JUMP;
-    return var > 0 ? JUMP * fmax(1, sqrt(square / var)) : HUGE_VAL;
-}
-
-/* The largest relative error that the layer's inputs and parameters explain; NAN: no limit
- * is known. */
-static double explained_error(const struct nd_layer *layer, const struct layer_facts *facts)
-{
-    const enum op_bound bound = facts->op == NULL ? BOUND_RELATIVE : facts->op->bound;
-    const double        gain = facts->op == NULL ? JUMP : fmax(facts->op->gain, 1.5);
-    const double        rel = fmax(facts->in.rel, facts->params.rel);
-    const double        least = JUMP * facts->floor;
-
-    if (facts->in.equal && facts->params.equal)
-        return least;
-    if (bound == BOUND_NONE || facts->in.is_integer || facts->in.count == 0)
-        return (double)NAN;
-    if (bound == BOUND_NORM)
-        return fmax(norm_gain(layer, facts) * rel, least);
-    if (bound == BOUND_ABSOLUTE && facts->out.rms > 0)
-        return fmax(2 * facts->in.abs / facts->out.rms, least);
-    return fmax(gain * rel, least);
-}
-
-static bool judge_bound(struct walk *walk, size_t i)
-{
-    const struct layer_facts *facts = &walk->facts[i];
-
-    if (facts->in.seen == 0)
-        return false;
-    if (facts->out.is_integer && facts->in.equal && facts->params.equal) {
-        say(walk, i, ND_ROLE_ORIGIN, ORIGIN_BOUND, nd_phrase_plain("why.integer"));
-        return true;
-    }
-    const double limit = explained_error(walk_layer(walk, i), facts);
-    if (isnan(limit) || facts->out.rms == 0) {
-        if (facts->out.rel <= 2 * facts->floor)
-            say_innocent(walk, i, nd_phrase_plain("why.unbounded"));
-        else
-            say(walk, i, walk->is_tainted ? ND_ROLE_INHERITED : ND_ROLE_UNKNOWN, ORIGIN_NONE,
-                nd_phrase_plain("why.unbounded"));
-        return true;
-    }
-    const struct nd_phrase why =
-        ND_PHRASE(walk->arena, facts->out.rel > limit ? "why.bound" : "why.explained",
-                  ND_NUMBER("drift", facts->out.rel), ND_NUMBER("input", facts->in.rel),
-                  ND_NUMBER("limit", limit));
-    if (facts->out.rel > limit)
-        say(walk, i, ND_ROLE_ORIGIN, ORIGIN_BOUND, why);
-    else
-        say_innocent(walk, i, why);
-    return true;
-}
-
-/* Without inputs: far above the ten layers before it. */
-static void judge_growth(struct walk *walk, size_t i)
-{
-    const struct layer_facts *facts = &walk->facts[i];
-    const double              level = recent_worst(walk);
-    const double              limit = JUMP * fmax(level, facts->floor);
-    const bool by_name = walk->input->result->dump[0].order == ND_ORDER_NAME;
-
-    if (by_name && facts->out.rel > 2 * facts->floor) {
-        /* Without an order of execution nothing comes before anything. */
-        say(walk, i, ND_ROLE_UNKNOWN, ORIGIN_NONE, nd_phrase_plain("why.no_order"));
-        return;
-    }
-    const bool grew = facts->out.rel > limit && !walk->is_tainted;
-    const struct nd_phrase why =
-        ND_PHRASE(walk->arena, grew ? "why.growth" : "why.no_growth",
-                  ND_NUMBER("drift", facts->out.rel), ND_NUMBER("level", level));
-    if (grew)
-        say(walk, i, ND_ROLE_ORIGIN, ORIGIN_GROWTH, why);
-    else
-        say_innocent(walk, i, why);
-}
-
-static void judge_layer(struct walk *walk, size_t i)
-{
-    const struct layer_facts *facts = &walk->facts[i];
-
-    say(walk, i, ND_ROLE_UNKNOWN, ORIGIN_NONE, nd_phrase_plain(NULL));
-    if (facts->container) {
-        walk->origin->roles[i] = ND_ROLE_CONTAINER;
-        return;
-    }
-    if (!facts->pair || facts->out.seen == 0)
-        return;
-    if (judge_inputs(walk, i) || judge_nonfinite(walk, i))
-        return;
-    if (facts->out.equal) {
-        say(walk, i, ND_ROLE_CLEAN, ORIGIN_NONE, nd_phrase_plain("why.exact"));
-        return;
-    }
-    if (facts->out.count == 0 && !facts->out.is_integer)
-        return;
-    if (judge_weights(walk, i) || judge_replay(walk, i) || judge_bound(walk, i))
-        return;
-    judge_growth(walk, i);
-}
-
-/* --- the walk ------------------------------------------------------------------------- */
-
 static enum nd_tristate expectation(const struct walk *walk, size_t i)
 {
     const struct layer_facts *facts = &walk->facts[i];
-    const bool                tainted = walk->is_tainted || walk->was_tainted;
+    const bool tainted = walk->is_tainted || walk->was_tainted;
 
     switch (walk->origin->roles[i]) {
     case ND_ROLE_ORIGIN:
-    case ND_ROLE_GAP: return ND_NO;
-    case ND_ROLE_CLEAN: return ND_YES;
+    case ND_ROLE_GAP:
+        return ND_NO;
+    case ND_ROLE_CLEAN:
+        return ND_YES;
     case ND_ROLE_INHERITED:
-    case ND_ROLE_CONTAINER: return tainted ? ND_NO : ND_YES;
-    default: break;
+    case ND_ROLE_CONTAINER:
+        return tainted ? ND_NO : ND_YES;
+    default:
+        break;
     }
     if (facts->out.seen > 0 && facts->out.equal)
         return ND_YES;
@@ -333,7 +39,7 @@ static enum nd_tristate expectation(const struct walk *walk, size_t i)
 static void walk_remember(struct walk *walk, size_t i)
 {
     const struct layer_facts *facts = &walk->facts[i];
-    const enum nd_role        role = walk->origin->roles[i];
+    const enum nd_role role = walk->origin->roles[i];
 
     if (role == ND_ROLE_ORIGIN || role == ND_ROLE_GAP)
         walk->is_tainted = true;
@@ -343,7 +49,7 @@ static void walk_remember(struct walk *walk, size_t i)
     if (facts->out.is_integer)
         walk->worst = HUGE_VAL; /* routing that differs can make anything differ */
     if (facts->out.count > 0) {
-        walk->recent[walk->produced % BEFORE] = facts->out.rel;
+        walk->recent[walk->produced % WALK_RECENT] = facts->out.rel;
         walk->worst = fmax(walk->worst, facts->out.rel);
         walk->produced++;
     }
@@ -374,13 +80,15 @@ static void judge_after(struct walk *walk)
     for (size_t i = 0; i < walk->input->result->layer_count; i++) {
         const struct layer_facts *facts = &walk->facts[i];
         const double limit = facts->roundoff > 0x1p-24 ? 3e-3 : 1e-4;
-        if (facts->after.count == 0 || facts->container || !(facts->after.rel > limit)
-            || facts->after.rel <= JUMP * fmax(facts->in.rel, facts->params.rel))
+        if (facts->after.count == 0 || facts->container || !(facts->after.rel > limit) ||
+            facts->after.rel <= 8 * fmax(facts->in.rel, facts->params.rel))
             continue;
-        say(walk, i, ND_ROLE_ORIGIN, ORIGIN_AFTER,
+        walk->origin->roles[i] = ND_ROLE_ORIGIN;
+        walk->origin->kinds[i] = ORIGIN_AFTER;
+        walk->origin->why[i] =
             ND_PHRASE(walk->arena, "why.after",
                       ND_WORD("slot", walk_layer(walk, i)->slots[facts->after.worst].name),
-                      ND_NUMBER("drift", facts->after.rel)));
+                      ND_NUMBER("drift", facts->after.rel));
         walk->origin->expected[i] = ND_NO;
         walk->origin->first = i;
         walk->origin->slot = facts->after.worst;
@@ -395,8 +103,8 @@ static bool origin_allocate(struct origin *origin, struct arena *arena, size_t l
     origin->expected = nd_arena_alloc(arena, layers + 1, sizeof *origin->expected);
     origin->why = nd_arena_alloc(arena, layers + 1, sizeof *origin->why);
     origin->kinds = nd_arena_alloc(arena, layers + 1, sizeof *origin->kinds);
-    return origin->roles != NULL && origin->expected != NULL && origin->why != NULL
-           && origin->kinds != NULL;
+    return origin->roles != NULL && origin->expected != NULL && origin->why != NULL &&
+           origin->kinds != NULL;
 }
 
 enum nd_status nd_origin_find(const struct diagnosis_input *input,
@@ -404,14 +112,16 @@ enum nd_status nd_origin_find(const struct diagnosis_input *input,
                               struct origin *ret_origin, struct nd_error *err)
 {
     const size_t layers = input->result->layer_count;
-    struct walk  walk = {.input = input, .facts = facts, .arena = arena, .origin = ret_origin};
+    struct walk walk = {
+        .input = input, .facts = facts, .arena = arena, .origin = ret_origin};
 
-    if (!origin_allocate(ret_origin, arena, layers) || !nd_weights_weigh(input, facts, &walk.weights)
-        || !nd_producers_make(input->result, &walk.producers))
+    if (!origin_allocate(ret_origin, arena, layers) ||
+        !nd_weights_weigh(input, facts, &walk.weights) ||
+        !nd_producers_make(input->result, &walk.producers))
         return nd_fail_memory(err);
     for (size_t i = 0; i < layers; i++) {
         walk_start(&walk, i);
-        judge_layer(&walk, i);
+        nd_walk_judge(&walk, i);
         walk_remember(&walk, i);
         ret_origin->expected[i] = expectation(&walk, i);
         if (ret_origin->first == ND_NO_INDEX && ret_origin->kinds[i] != ORIGIN_NONE) {

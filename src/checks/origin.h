@@ -20,14 +20,14 @@ enum origin_kind {
 };
 
 struct origin {
-    enum nd_role     *roles;
+    enum nd_role *roles;
     enum nd_tristate *expected;
     struct nd_phrase *why;   /* one a layer */
     enum origin_kind *kinds; /* one a layer */
-    size_t            first; /* ND_NO_INDEX: nowhere */
-    size_t            slot;  /* of it */
-    bool              weights_parted; /* most layers' weights differ, evenly */
-    double            weights_median;
+    size_t first;            /* ND_NO_INDEX: nowhere */
+    size_t slot;             /* of it */
+    bool weights_parted;     /* most layers' weights differ, evenly */
+    double weights_median;
 };
 
 enum nd_status nd_origin_find(const struct diagnosis_input *input,

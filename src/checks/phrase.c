@@ -23,5 +23,6 @@ struct nd_phrase nd_phrase_make(struct arena *arena, const char *id,
 {
     const struct nd_param *copy = nd_params_copy(arena, params, count);
 
-    return (struct nd_phrase){.id = id, .params = copy, .param_count = copy == NULL ? 0 : count};
+    return (struct nd_phrase){
+        .id = id, .params = copy, .param_count = copy == NULL ? 0 : count};
 }

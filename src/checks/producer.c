@@ -10,12 +10,13 @@
 
 static bool producer_read(const struct nd_slot *slot, struct producer *ret)
 {
-    *ret = (struct producer){.n = slot->n, .min = nd_slot_number(slot, "min", 0),
+    *ret = (struct producer){.n = slot->n,
+                             .min = nd_slot_number(slot, "min", 0),
                              .max = nd_slot_number(slot, "max", 0),
                              .mean = nd_slot_number(slot, "mean", 0),
                              .norm = nd_slot_number(slot, "norm", 0)};
-    return slot->n > 0 && !isnan(ret->min) && !isnan(ret->max) && !isnan(ret->mean)
-           && !isnan(ret->norm);
+    return slot->n > 0 && !isnan(ret->min) && !isnan(ret->max) && !isnan(ret->mean) &&
+           !isnan(ret->norm);
 }
 
 static int order_numbers(double a, double b)
@@ -51,9 +52,9 @@ bool nd_producers_make(const struct nd_result *result, struct producers *ret)
     for (size_t i = 0; i < result->layer_count; i++)
         for (size_t k = 0; k < result->layers[i].slot_count; k++) {
             const struct nd_slot *slot = &result->layers[i].slots[k];
-            struct producer      *item = &ret->items[ret->count];
-            if (!nd_slot_is(slot, "output") || !nd_slot_measured(slot)
-                || !producer_read(slot, item))
+            struct producer *item = &ret->items[ret->count];
+            if (!nd_slot_is(slot, "output") || !nd_slot_measured(slot) ||
+                !producer_read(slot, item))
                 continue;
             item->layer = i;
             item->slot = k;
@@ -78,10 +79,11 @@ static bool about_equal(double a, double b, double scale)
 enum { PRODUCER_LOOKS = 16 }; /* equal extremes, other contents: constants and masks */
 
 const struct producer *nd_producer_of(const struct producers *producers,
-                                      const struct nd_slot *slot, size_t first, size_t layer)
+                                      const struct nd_slot *slot, size_t first,
+                                      size_t layer)
 {
     struct producer wanted;
-    size_t          low = 0, high = producers->count;
+    size_t low = 0, high = producers->count;
 
     if (!producer_read(slot, &wanted))
         return NULL;
@@ -95,12 +97,12 @@ const struct producer *nd_producer_of(const struct producers *producers,
     }
     for (int looks = 0; looks < PRODUCER_LOOKS && low-- > 0; looks++) {
         const struct producer *item = &producers->items[low];
-        const double           rms = wanted.norm / sqrt((double)wanted.n);
-        if (item->n != wanted.n || item->min != wanted.min || item->max != wanted.max
-            || item->layer < first)
+        const double rms = wanted.norm / sqrt((double)wanted.n);
+        if (item->n != wanted.n || item->min != wanted.min || item->max != wanted.max ||
+            item->layer < first)
             return NULL;
-        if (about_equal(item->norm, wanted.norm, wanted.norm)
-            && about_equal(item->mean, wanted.mean, rms))
+        if (about_equal(item->norm, wanted.norm, wanted.norm) &&
+            about_equal(item->mean, wanted.mean, rms))
             return item;
     }
     return NULL;

@@ -10,30 +10,32 @@
 
 static const double FLOOR_OF_ROUNDOFF = 0.35; /* rms of one rounding is 0.42 u */
 static const double RESIDUAL_FACTOR = 6, REFERENCE_FACTOR = 12;
-static const double LOCAL_FACTOR = 8, LOCAL_FITTED_FACTOR = 32; /* few values fit a channel */
+static const double LOCAL_FACTOR = 8,
+                    LOCAL_FITTED_FACTOR = 32; /* few values fit a channel */
 static const double SLOPE_ERRORS = 12, CHANNEL_ERRORS = 6;
 static const double SINGLE = 0x1p-24; /* roundoff of float32 */
 
 static bool slope_stands_out(const struct residual *own, const struct residual *other,
                              double roundoff, double floor)
 {
-    const bool   half = roundoff > SINGLE;
-    const double limit = fmax(fmax(8 * SINGLE, half ? roundoff / 5 : 0.5 * floor),
-                              4 * fabs(other->slope));
+    const bool half = roundoff > SINGLE;
+    const double limit =
+        fmax(fmax(8 * SINGLE, half ? roundoff / 5 : 0.5 * floor), 4 * fabs(other->slope));
 
-    return own->slope_z > SLOPE_ERRORS && fabs(own->slope) > limit
-           && own->channel_t > CHANNEL_ERRORS;
+    return own->slope_z > SLOPE_ERRORS && fabs(own->slope) > limit &&
+           own->channel_t > CHANNEL_ERRORS;
 }
 
 static enum replay_flag judge_side(const struct residual *own, const struct residual *other,
-                                   double roundoff, double floor, double factor, bool fitted)
+                                   double roundoff, double floor, double factor,
+                                   bool fitted)
 {
     const double local = fitted ? LOCAL_FITTED_FACTOR : LOCAL_FACTOR;
 
     if (own->mismatches > other->mismatches)
         return REPLAY_NONFINITE;
-    if (own->rel > factor * floor
-        && (roundoff != SINGLE || own->rel > 3e-6 || other->rel < 1e-6))
+    if (own->rel > factor * floor &&
+        (roundoff != SINGLE || own->rel > 3e-6 || other->rel < 1e-6))
         return REPLAY_RESIDUAL;
     if (own->local > local * fmax(other->local, 3 * fmax(roundoff, floor)))
         return REPLAY_LOCAL;
@@ -42,24 +44,26 @@ static enum replay_flag judge_side(const struct residual *own, const struct resi
 
 void nd_replay_judge(struct replay *replay, double roundoff, double sigma)
 {
-    const struct residual *reference = &replay->residual[0], *candidate = &replay->residual[1];
-    const double           own = FLOOR_OF_ROUNDOFF * roundoff;
-    const double           gate = fmax(fmax(4 * roundoff, 64 * SINGLE), 4 * sigma);
+    const struct residual *reference = &replay->residual[0],
+                          *candidate = &replay->residual[1];
+    const double own = FLOOR_OF_ROUNDOFF * roundoff;
+    const double gate = fmax(fmax(4 * roundoff, 64 * SINGLE), 4 * sigma);
 
     replay->side = 1;
     replay->floor = fmax(fmax(reference->rel, own), sigma);
-    replay->trusted = isfinite(sigma) && reference->n > 0 && reference->rel <= gate
-                      && reference->mismatches == 0;
+    replay->trusted = isfinite(sigma) && reference->n > 0 && reference->rel <= gate &&
+                      reference->mismatches == 0;
     if (replay->trusted) {
-        replay->flag = judge_side(candidate, reference, roundoff, replay->floor, RESIDUAL_FACTOR,
-                                  replay->fitted);
+        replay->flag = judge_side(candidate, reference, roundoff, replay->floor,
+                                  RESIDUAL_FACTOR, replay->fitted);
         return;
     }
     /* The formula does not fit the reference: does it fit the candidate? */
     const double floor = fmax(fmax(candidate->rel, own), sigma);
-    if (isfinite(sigma) && !replay->fitted && candidate->n > 0 && candidate->mismatches == 0
-        && candidate->rel <= fmax(1.5 * roundoff, 2 * sigma)) {
-        replay->flag = judge_side(reference, candidate, roundoff, floor, REFERENCE_FACTOR, false);
+    if (isfinite(sigma) && !replay->fitted && candidate->n > 0 &&
+        candidate->mismatches == 0 && candidate->rel <= fmax(1.5 * roundoff, 2 * sigma)) {
+        replay->flag =
+            judge_side(reference, candidate, roundoff, floor, REFERENCE_FACTOR, false);
         replay->trusted = replay->flag != REPLAY_FOLLOWS;
         replay->side = 0;
         replay->floor = floor;
@@ -68,7 +72,7 @@ void nd_replay_judge(struct replay *replay, double roundoff, double sigma)
 
 struct plain {
     const struct formula *formula;
-    int                   side;
+    int side;
 };
 
 static void plain_row(const void *user, uint64_t i, double *out)
@@ -81,13 +85,14 @@ static void plain_row(const void *user, uint64_t i, double *out)
 void nd_formula_row(const struct formula *formula, int side, uint64_t i, double *out)
 {
     const struct sample *sample = &formula->sample;
-    const uint64_t       n = sample->rows.row_len;
-    const double        *inputs[OP_MAX_INPUTS] = {NULL};
+    const uint64_t n = sample->rows.row_len;
+    const double *inputs[OP_MAX_INPUTS] = {NULL};
 
     for (unsigned k = 0; k < sample->inputs; k++)
         inputs[k] = sample->in[side][k] + i * n;
     if (formula->op->norm != NULL)
-        nd_norm_row(&formula->study.model[side], &sample->rows, sample->row[i], inputs[0], out);
+        nd_norm_row(&formula->study.model[side], &sample->rows, sample->row[i], inputs[0],
+                    out);
     else
         formula->op->row(&formula->call, inputs, n, out);
 }
@@ -96,12 +101,12 @@ void nd_formula_row(const struct formula *formula, int side, uint64_t i, double 
 static bool formula_choose(struct formula *formula)
 {
     const double *const *out = (const double *const *)formula->sample.out;
-    struct residual      best = {.rel = HUGE_VAL};
-    unsigned             chosen = 0;
+    struct residual best = {.rel = HUGE_VAL};
+    unsigned chosen = 0;
 
     for (unsigned variant = 0; variant < formula->op->variants; variant++) {
         const struct plain of = {formula, 0};
-        struct residual    measured;
+        struct residual measured;
         formula->call.variant = variant;
         if (!nd_residual_measure(&formula->sample, out[0], plain_row, &of, &measured))
             return false;
@@ -123,28 +128,28 @@ static bool formula_rows(const struct layer_pair_view *pair, struct formula *for
                          struct op_rows *ret_rows)
 {
     const struct op *op = formula->op;
-    const unsigned   inputs = op->norm != NULL ? 1 : op->inputs;
+    const unsigned inputs = op->norm != NULL ? 1 : op->inputs;
 
     if (inputs == 0 || !nd_sample_possible(pair, inputs, &formula->shape))
         return false;
     if (op->norm == NULL)
         return op->plan(pair->side[0], &formula->shape, ret_rows, &formula->call);
-    return nd_norm_rows(op, pair->side[0], &formula->shape, 0, ret_rows)
-           || nd_norm_rows(op, pair->side[0], &formula->shape, 1, ret_rows);
+    return nd_norm_rows(op, pair->side[0], &formula->shape, 0, ret_rows) ||
+           nd_norm_rows(op, pair->side[0], &formula->shape, 1, ret_rows);
 }
 
-bool nd_formula_open(const struct layer_pair_view *pair, const struct op *op, double roundoff,
-                     const struct replay_limits *limits, const uint64_t *worst,
-                     struct formula *ret_formula)
+bool nd_formula_open(const struct layer_pair_view *pair, const struct op *op,
+                     double roundoff, const struct replay_limits *limits,
+                     const uint64_t *worst, struct formula *ret_formula)
 {
     struct formula formula = {.op = op};
     struct op_rows rows;
-    bool           good;
+    bool good;
 
     if (op == NULL || !formula_rows(pair, &formula, &rows))
         return false;
-    const uint64_t row = worst == NULL ? UINT64_MAX
-                                       : nd_rows_of_index(&rows, &formula.shape, worst);
+    const uint64_t row =
+        worst == NULL ? UINT64_MAX : nd_rows_of_index(&rows, &formula.shape, worst);
     if (!nd_sample_load(pair, &rows, op->norm != NULL ? 1 : op->inputs, limits->elements,
                         limits->row, limits->seed, row, &formula.sample))
         return false;
@@ -171,9 +176,9 @@ void nd_formula_close(struct formula *formula)
     formula->op = NULL;
 }
 
-void nd_replay_layer(const struct layer_pair_view *pair, const struct op *op, double roundoff,
-                     const struct replay_limits *limits, const uint64_t *worst,
-                     struct replay *ret_replay)
+void nd_replay_layer(const struct layer_pair_view *pair, const struct op *op,
+                     double roundoff, const struct replay_limits *limits,
+                     const uint64_t *worst, struct replay *ret_replay)
 {
     struct formula formula;
 
@@ -184,8 +189,8 @@ void nd_replay_layer(const struct layer_pair_view *pair, const struct op *op, do
     ret_replay->whole = formula.sample.whole;
     ret_replay->residual[0] = formula.residual[0];
     ret_replay->residual[1] = formula.residual[1];
-    ret_replay->fitted = op->norm != NULL && (!formula.study.weights_known
-                                              || formula.study.mode == NORM_MODE_AFFINE);
+    ret_replay->fitted = op->norm != NULL && (!formula.study.weights_known ||
+                                              formula.study.mode == NORM_MODE_AFFINE);
     nd_replay_judge(ret_replay, roundoff, formula.sigma);
     nd_formula_close(&formula);
 }

@@ -18,14 +18,14 @@ enum replay_flag {
 };
 
 struct replay {
-    bool             done;    /* recomputed on both sides */
-    bool             trusted; /* the formula reproduces the reference (or the candidate) */
-    bool             whole;   /* all elements, or a sample of whole rows */
-    bool             fitted;  /* parameters were estimated from the reference */
-    double           floor;   /* what rounding alone would leave */
-    struct residual  residual[2];
+    bool done;    /* recomputed on both sides */
+    bool trusted; /* the formula reproduces the reference (or the candidate) */
+    bool whole;   /* all elements, or a sample of whole rows */
+    bool fitted;  /* parameters were estimated from the reference */
+    double floor; /* what rounding alone would leave */
+    struct residual residual[2];
     enum replay_flag flag;
-    int              side; /* that does not follow: 1 candidate, 0 reference */
+    int side; /* that does not follow: 1 candidate, 0 reference */
 };
 
 /* Most elements that a replay looks at, and the most that one row may have. */
@@ -36,13 +36,13 @@ struct replay_limits {
 
 /* A layer's formula with the tensors it is measured on. */
 struct formula {
-    const struct op  *op;
-    struct op_call    call;
-    struct nd_shape   shape; /* of the tensors */
-    struct sample     sample;
+    const struct op *op;
+    struct op_call call;
+    struct nd_shape shape; /* of the tensors */
+    struct sample sample;
     struct norm_study study; /* of norms; op NULL: none */
-    struct residual   residual[2];
-    double            sigma; /* what estimated parameters add to a residual */
+    struct residual residual[2];
+    double sigma; /* what estimated parameters add to a residual */
 };
 
 /*
@@ -50,18 +50,18 @@ struct formula {
  * the output's type.  worst: a logical multi-index that must be looked at, or NULL.  False
  * where the layer cannot be recomputed; then there is nothing to close.
  */
-bool nd_formula_open(const struct layer_pair_view *pair, const struct op *op, double roundoff,
-                     const struct replay_limits *limits, const uint64_t *worst,
-                     struct formula *ret_formula);
+bool nd_formula_open(const struct layer_pair_view *pair, const struct op *op,
+                     double roundoff, const struct replay_limits *limits,
+                     const uint64_t *worst, struct formula *ret_formula);
 void nd_formula_close(struct formula *formula);
 
 /* What one side's output should be on the i-th row of the sample, from its own input. */
 void nd_formula_row(const struct formula *formula, int side, uint64_t i, double *out);
 
 /* Opens, judges and closes. */
-void nd_replay_layer(const struct layer_pair_view *pair, const struct op *op, double roundoff,
-                     const struct replay_limits *limits, const uint64_t *worst,
-                     struct replay *ret_replay);
+void nd_replay_layer(const struct layer_pair_view *pair, const struct op *op,
+                     double roundoff, const struct replay_limits *limits,
+                     const uint64_t *worst, struct replay *ret_replay);
 
 /* Compares the residuals of both sides; fills trusted, floor, flag and side. */
 void nd_replay_judge(struct replay *replay, double roundoff, double sigma);

@@ -24,7 +24,7 @@ static void residual_row(const struct sample *sample, uint64_t i, const double *
                          struct channel_sum *channels, struct residual *ret)
 {
     const struct op_rows *rows = &sample->rows;
-    struct op_channel     at = nd_op_channel_first(rows, sample->row[i]);
+    struct op_channel at = nd_op_channel_first(rows, sample->row[i]);
 
     for (uint64_t j = 0; j < rows->row_len; j++, nd_op_channel_next(rows, &at)) {
         const double e = y[j] - z[j], square = z[j] * z[j];
@@ -50,7 +50,7 @@ static void residual_row(const struct sample *sample, uint64_t i, const double *
 /* t of the mean of the channels' slopes; infinite below eight channels (no evidence). */
 static double channels_t(const struct channel_sum *channels, uint64_t count)
 {
-    double   sum = 0, squares = 0;
+    double sum = 0, squares = 0;
     uint64_t n = 0;
 
     for (uint64_t c = 0; c < count; c++) {
@@ -71,13 +71,13 @@ static double channels_t(const struct channel_sum *channels, uint64_t count)
     return error > 0 ? fabs(mean) / error : mean == 0 ? 0 : HUGE_VAL;
 }
 
-bool nd_residual_measure(const struct sample *sample, const double *out, residual_fn *expected,
-                         const void *user, struct residual *ret)
+bool nd_residual_measure(const struct sample *sample, const double *out,
+                         residual_fn *expected, const void *user, struct residual *ret)
 {
     const struct op_rows *rows = &sample->rows;
-    struct residual_sums  sums = {0};
-    double               *z = malloc(rows->row_len * sizeof *z);
-    struct channel_sum   *channels = calloc(rows->channels, sizeof *channels);
+    struct residual_sums sums = {0};
+    double *z = malloc(rows->row_len * sizeof *z);
+    struct channel_sum *channels = calloc(rows->channels, sizeof *channels);
 
     *ret = (struct residual){0};
     if (z == NULL || channels == NULL) {
@@ -97,8 +97,8 @@ bool nd_residual_measure(const struct sample *sample, const double *out, residua
         ret->local = sums.zz > 0 ? sums.max / sqrt(sums.zz / (double)ret->n) : HUGE_VAL;
     if (sums.zz > 0) {
         const double d = sums.ez / sums.zz;
-        const double error = sqrt(fmax(sums.zzee - 2 * d * sums.zzze + d * d * sums.zzzz, 0))
-                             / sums.zz;
+        const double error =
+            sqrt(fmax(sums.zzee - 2 * d * sums.zzze + d * d * sums.zzzz, 0)) / sums.zz;
         ret->slope = d;
         ret->slope_z = error > 0 ? fabs(d) / error : d == 0 ? 0 : HUGE_VAL;
     }

@@ -10,19 +10,19 @@
 struct residual {
     uint64_t n;          /* positions finite on both */
     uint64_t mismatches; /* non-finite on one of them, or infinities that differ */
-    double   rel;        /* ||y - z|| / ||z|| */
-    double   local;      /* max |y - z| / rms(z) */
-    double   slope;      /* <y, z> / <z, z> - 1 */
-    double   slope_z;    /* |slope| over its standard error, allowing for unequal noise */
-    double   channel_t;  /* t of the channels' slopes: a few loud channels count once each */
-    double   sum_ee, sum_zz;
+    double rel;          /* ||y - z|| / ||z|| */
+    double local;        /* max |y - z| / rms(z) */
+    double slope;        /* <y, z> / <z, z> - 1 */
+    double slope_z;      /* |slope| over its standard error, allowing for unequal noise */
+    double channel_t; /* t of the channels' slopes: a few loud channels count once each */
+    double sum_ee, sum_zz;
 };
 
 /* Writes the expected values of the i-th row of a sample. */
 typedef void residual_fn(const void *user, uint64_t i, double *out);
 
 /* False without memory. */
-bool nd_residual_measure(const struct sample *sample, const double *out, residual_fn *expected,
-                         const void *user, struct residual *ret);
+bool nd_residual_measure(const struct sample *sample, const double *out,
+                         residual_fn *expected, const void *user, struct residual *ret);
 
 #endif

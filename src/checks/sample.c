@@ -11,8 +11,8 @@ uint64_t nd_sample_bytes(unsigned inputs, uint64_t elements)
     return elements * sizeof(double) * 2 * (inputs + 1);
 }
 
-static const struct tensor_view *sample_tensor(const struct layer_view *layer, const char *kind,
-                                               unsigned number)
+static const struct tensor_view *sample_tensor(const struct layer_view *layer,
+                                               const char *kind, unsigned number)
 {
     char name[32];
 
@@ -23,8 +23,8 @@ static const struct tensor_view *sample_tensor(const struct layer_view *layer, c
 
 static bool sample_fits(const struct tensor_view *view, const struct nd_shape *shape)
 {
-    return view != NULL && nd_dtype_info(view->dtype)->kind == ND_KIND_FLOAT
-           && nd_shape_equal(&view->shape, shape);
+    return view != NULL && nd_dtype_info(view->dtype)->kind == ND_KIND_FLOAT &&
+           nd_shape_equal(&view->shape, shape);
 }
 
 bool nd_sample_possible(const struct layer_pair_view *pair, unsigned inputs,
@@ -61,9 +61,9 @@ static void sample_choose(struct sample *sample, uint64_t seed, uint64_t worst)
     const uint64_t rows = sample->rows.rows;
 
     for (uint64_t i = 0; i < sample->count; i++) {
-        const double   step = (double)rows / (double)sample->count;
+        const double step = (double)rows / (double)sample->count;
         const uint64_t from = sample->whole ? i : (uint64_t)((double)i * step);
-        uint64_t       to = sample->whole ? i + 1 : (uint64_t)((double)(i + 1) * step);
+        uint64_t to = sample->whole ? i + 1 : (uint64_t)((double)(i + 1) * step);
         if (to <= from)
             to = from + 1;
         uint64_t row = from + sample_mix(seed ^ (i << 20)) % (to - from);
@@ -77,8 +77,8 @@ static bool sample_read(const struct tensor_view *view, const struct sample *sam
                         double **ret_values)
 {
     struct tensor_view ordered = *view;
-    const uint64_t     n = sample->rows.row_len;
-    double            *values = malloc(nd_sample_elements(sample) * sizeof *values);
+    const uint64_t n = sample->rows.row_len;
+    double *values = malloc(nd_sample_elements(sample) * sizeof *values);
 
     if (values == NULL)
         return false;
@@ -92,15 +92,19 @@ static bool sample_read(const struct tensor_view *view, const struct sample *sam
     return true;
 }
 
+/* Figures are kept per channel; no layer in use has a million of them. */
+enum { MAX_CHANNELS = 1 << 20 };
+
 bool nd_sample_load(const struct layer_pair_view *pair, const struct op_rows *rows,
                     unsigned inputs, uint64_t elements, uint64_t limit, uint64_t seed,
                     uint64_t worst, struct sample *ret_sample)
 {
-    struct sample   sample = {.rows = *rows, .inputs = inputs};
+    struct sample sample = {.rows = *rows, .inputs = inputs};
     struct nd_shape shape;
-    bool            good = true;
+    bool good = true;
 
-    if (!nd_sample_possible(pair, inputs, &shape) || rows->row_len > limit)
+    if (!nd_sample_possible(pair, inputs, &shape) || rows->row_len > limit ||
+        rows->channels > MAX_CHANNELS)
         return false;
     sample.count = rows->rows;
     if (sample.count > elements / rows->row_len)
@@ -113,8 +117,10 @@ bool nd_sample_load(const struct layer_pair_view *pair, const struct op_rows *ro
     for (int side = 0; side < 2 && good; side++) {
         const struct layer_view *layer = pair->side[side];
         for (unsigned k = 0; k < inputs && good; k++)
-            good = sample_read(sample_tensor(layer, "input", k), &sample, &sample.in[side][k]);
-        good = good && sample_read(sample_tensor(layer, "output", 0), &sample, &sample.out[side]);
+            good =
+                sample_read(sample_tensor(layer, "input", k), &sample, &sample.in[side][k]);
+        good = good &&
+               sample_read(sample_tensor(layer, "output", 0), &sample, &sample.out[side]);
     }
     if (!good)
         nd_sample_done(&sample);
@@ -148,7 +154,7 @@ void nd_rows_scatter(const struct op_rows *rows, const struct nd_shape *shape, u
                      const double *values, double *flat)
 {
     struct nd_shape ordered = {.rank = rows->rank};
-    uint64_t        stride[ND_MAX_RANK], index[ND_MAX_RANK] = {0}, step = 1;
+    uint64_t stride[ND_MAX_RANK], index[ND_MAX_RANK] = {0}, step = 1;
 
     for (uint32_t k = shape->rank; k-- > 0;) {
         for (uint32_t m = 0; m < rows->rank; m++)

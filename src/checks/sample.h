@@ -9,12 +9,12 @@
 
 struct sample {
     struct op_rows rows;
-    uint64_t      *row;   /* the rows taken, ascending */
-    uint64_t       count; /* how many */
-    bool           whole;
-    unsigned       inputs;
-    double        *in[2][OP_MAX_INPUTS]; /* [side][input]: count * row_len each */
-    double        *out[2];
+    uint64_t *row;  /* the rows taken, ascending */
+    uint64_t count; /* how many */
+    bool whole;
+    unsigned inputs;
+    double *in[2][OP_MAX_INPUTS]; /* [side][input]: count * row_len each */
+    double *out[2];
 };
 
 /* Bytes that a sample of this many elements takes. */

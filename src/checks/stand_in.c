@@ -21,9 +21,10 @@ static const struct slot_view *output_of(const struct layer_view *layer)
     const struct slot_view *slot =
         layer == NULL || layer->container ? NULL : nd_layer_slot(layer, "output.0");
 
-    return slot != NULL && slot->has_tensor
-                   && nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT
-               ? slot : NULL;
+    return slot != NULL && slot->has_tensor &&
+                   nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT
+               ? slot
+               : NULL;
 }
 
 bool nd_stand_in_make(const struct diagnosis_input *input, size_t index, const size_t *from,
@@ -69,13 +70,14 @@ static bool stand_in_proved(const struct stand_in *stand_in, const struct op *op
                             double roundoff, size_t index)
 {
     const struct replay_limits limits = {.elements = LOOK, .row = 1u << 22, .seed = index};
-    struct formula             formula;
+    struct formula formula;
 
     if (!nd_formula_open(&stand_in->pair, op, roundoff, &limits, NULL, &formula))
         return false;
     const struct residual *residual = &formula.residual[0];
-    const bool proved = residual->n > 0 && residual->mismatches == 0
-                        && residual->rel <= fmax(4 * roundoff, 3e-6) && isfinite(formula.sigma);
+    const bool proved = residual->n > 0 && residual->mismatches == 0 &&
+                        residual->rel <= fmax(4 * roundoff, 3e-6) &&
+                        isfinite(formula.sigma);
     nd_formula_close(&formula);
     return proved;
 }
@@ -85,8 +87,8 @@ static bool same_shape(const struct diagnosis_input *input, size_t a, size_t b)
     const struct slot_view *left = output_of(input->layers[a].side[0]);
     const struct slot_view *right = output_of(input->layers[b].side[0]);
 
-    return left != NULL && right != NULL && output_of(input->layers[b].side[1]) != NULL
-           && nd_shape_equal(&left->tensor.shape, &right->tensor.shape);
+    return left != NULL && right != NULL && output_of(input->layers[b].side[1]) != NULL &&
+           nd_shape_equal(&left->tensor.shape, &right->tensor.shape);
 }
 
 static bool find_unary(const struct diagnosis_input *input, size_t first, size_t index,
@@ -94,8 +96,8 @@ static bool find_unary(const struct diagnosis_input *input, size_t first, size_t
 {
     for (size_t back = 1; back <= UNARY_REACH && index >= first + back; back++) {
         const size_t from = index - back;
-        if (!same_shape(input, index, from)
-            || !nd_stand_in_make(input, index, &from, 1, ret))
+        if (!same_shape(input, index, from) ||
+            !nd_stand_in_make(input, index, &from, 1, ret))
             continue;
         if (stand_in_proved(ret, op, roundoff, index))
             return true;
@@ -113,12 +115,12 @@ static void pair_values(const struct diagnosis_input *input, size_t index, doubl
         ret[i] = nd_view_at(view, i * view->count / PAIR_VALUES);
 }
 
-static bool pair_fits(const struct op *op, const double *a, const double *b, const double *y,
-                      double roundoff)
+static bool pair_fits(const struct op *op, const double *a, const double *b,
+                      const double *y, double roundoff)
 {
     const struct op_call call = {0};
-    const double *const  inputs[OP_MAX_INPUTS] = {a, b};
-    double               z[PAIR_VALUES], error = 0, size = 0;
+    const double *const inputs[OP_MAX_INPUTS] = {a, b};
+    double z[PAIR_VALUES], error = 0, size = 0;
 
     op->row(&call, inputs, PAIR_VALUES, z);
     for (int i = 0; i < PAIR_VALUES; i++) {
@@ -131,14 +133,14 @@ static bool pair_fits(const struct op *op, const double *a, const double *b, con
 static bool find_pair(const struct diagnosis_input *input, size_t first, size_t index,
                       const struct op *op, double roundoff, struct stand_in *ret)
 {
-    double (*values)[PAIR_VALUES] = malloc((PAIR_LAYERS + 1) * sizeof *values);
+    double(*values)[PAIR_VALUES] = malloc((PAIR_LAYERS + 1) * sizeof *values);
     size_t from[PAIR_LAYERS], count = 0;
-    bool   found = false;
+    bool found = false;
 
     if (values == NULL)
         return false;
-    for (size_t back = 1; back <= PAIR_REACH && index >= first + back && count < PAIR_LAYERS;
-         back++)
+    for (size_t back = 1;
+         back <= PAIR_REACH && index >= first + back && count < PAIR_LAYERS; back++)
         if (same_shape(input, index, index - back)) {
             pair_values(input, index - back, values[count]);
             from[count++] = index - back;
@@ -148,8 +150,8 @@ static bool find_pair(const struct diagnosis_input *input, size_t first, size_t 
     for (size_t a = 0; a < count && !found; a++)
         for (size_t b = a + 1; b < count && !found; b++) {
             const size_t both[] = {from[b], from[a]};
-            found = pair_fits(op, values[b], values[a], values[PAIR_LAYERS], roundoff)
-                    && nd_stand_in_make(input, index, both, 2, ret);
+            found = pair_fits(op, values[b], values[a], values[PAIR_LAYERS], roundoff) &&
+                    nd_stand_in_make(input, index, both, 2, ret);
             if (found && !stand_in_proved(ret, op, roundoff, index)) {
                 nd_stand_in_done(ret);
                 found = false;
@@ -162,8 +164,8 @@ static bool find_pair(const struct diagnosis_input *input, size_t first, size_t 
 bool nd_stand_in_find(const struct diagnosis_input *input, size_t first, size_t index,
                       const struct op *op, double roundoff, struct stand_in *ret)
 {
-    if (output_of(input->layers[index].side[0]) == NULL
-        || output_of(input->layers[index].side[1]) == NULL)
+    if (output_of(input->layers[index].side[0]) == NULL ||
+        output_of(input->layers[index].side[1]) == NULL)
         return false;
     if (op->norm != NULL || op->inputs == 1)
         return find_unary(input, first, index, op, roundoff, ret);

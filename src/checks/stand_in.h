@@ -1,6 +1,6 @@
 /*
- * Inputs that were not dumped: mostly they are earlier outputs.  An earlier output stands in
- * for an input when the reference's own output follows from it down to rounding.
+ * Inputs that were not dumped: mostly they are earlier outputs.  An earlier output stands
+ * in for an input when the reference's own output follows from it down to rounding.
  */
 #ifndef ND_CHECKS_STAND_IN_H
 #define ND_CHECKS_STAND_IN_H
@@ -10,11 +10,11 @@
 
 /* A layer pair with earlier outputs as its inputs; the pair borrows from this. */
 struct stand_in {
-    size_t                 from[OP_MAX_INPUTS]; /* layers whose output.0 it is */
-    unsigned               count;               /* 0: none */
+    size_t from[OP_MAX_INPUTS]; /* layers whose output.0 it is */
+    unsigned count;             /* 0: none */
     struct layer_pair_view pair;
-    struct layer_view      side[2];
-    struct slot_view      *slots[2];
+    struct layer_view side[2];
+    struct slot_view *slots[2];
 };
 
 /* Searches the layers before `index` (not before `first`); false: none, nothing to free. */

@@ -10,9 +10,9 @@ enum { MAX_ARGUMENTS = 8 };
 static struct nd_step step_with(struct arena *arena, const struct nd_result *result,
                                 const char *id, const char *option, const char *value)
 {
-    const char    *words[] = {"normdiff", result->dump[0].path, result->dump[1].path, option,
-                              value};
-    const char   **argv = nd_arena_alloc(arena, MAX_ARGUMENTS, sizeof *argv);
+    const char *words[] = {"normdiff", result->dump[0].path, result->dump[1].path, option,
+                           value};
+    const char **argv = nd_arena_alloc(arena, MAX_ARGUMENTS, sizeof *argv);
     struct nd_step step = {.id = id, .status = ND_STEP_OPEN};
 
     if (argv == NULL)
@@ -34,12 +34,13 @@ static struct nd_step step_randomness(struct arena *arena, const struct nd_resul
 
 static bool is_single(const struct nd_dump_info *dump)
 {
-    return dump->dtype != NULL
-           && (strcmp(dump->dtype, "float32") == 0 || strcmp(dump->dtype, "float64") == 0);
+    return dump->dtype != NULL &&
+           (strcmp(dump->dtype, "float32") == 0 || strcmp(dump->dtype, "float64") == 0);
 }
 
 /* Half precision in disguise: most of a side's wide outputs lie on a narrower grid. */
-static bool is_disguised(const struct diagnosis_input *input, const struct layer_facts *facts)
+static bool is_disguised(const struct diagnosis_input *input,
+                         const struct layer_facts *facts)
 {
     size_t narrow = 0, all = 0;
 
@@ -59,13 +60,13 @@ static struct nd_step step_fp32(struct arena *arena, const struct diagnosis_inpu
     const bool single = is_single(&result->dump[0]) && is_single(&result->dump[1]);
 
     if (single && !is_disguised(input, facts))
-        return (struct nd_step){.id = "fp32", .status = ND_STEP_DONE,
+        return (struct nd_step){.id = "fp32",
+                                .status = ND_STEP_DONE,
                                 .evidence = nd_phrase_plain("step.fp32.done")};
     const bool candidate = !is_single(&result->dump[1]) || single;
-    struct nd_step step = step_with(arena, result, "fp32",
-                                    candidate ? "--fp32-candidate" : "--fp32-reference",
-                                    candidate ? "CANDIDATE_RUN_IN_FLOAT32"
-                                              : "REFERENCE_RUN_IN_FLOAT32");
+    struct nd_step step = step_with(
+        arena, result, "fp32", candidate ? "--fp32-candidate" : "--fp32-reference",
+        candidate ? "CANDIDATE_RUN_IN_FLOAT32" : "REFERENCE_RUN_IN_FLOAT32");
     step.evidence = nd_phrase_plain(single ? "step.fp32.disguised" : "step.fp32.open");
     return step;
 }
@@ -73,7 +74,8 @@ static struct nd_step step_fp32(struct arena *arena, const struct diagnosis_inpu
 static struct nd_step step_layers(struct arena *arena, const struct nd_result *result)
 {
     return (struct nd_step){
-        .id = "layers", .status = ND_STEP_DONE,
+        .id = "layers",
+        .status = ND_STEP_DONE,
         .evidence = ND_PHRASE(arena, "step.layers.done",
                               ND_NUMBER("layers", (double)result->layer_count))};
 }
@@ -81,22 +83,28 @@ static struct nd_step step_layers(struct arena *arena, const struct nd_result *r
 static struct nd_step step_norm(struct arena *arena, const struct subject *subject)
 {
     if (subject == NULL)
-        return (struct nd_step){.id = "norm", .status = ND_STEP_DONE,
+        return (struct nd_step){.id = "norm",
+                                .status = ND_STEP_DONE,
                                 .evidence = nd_phrase_plain("step.norm.nothing")};
     if (subject->norm == NULL)
-        return (struct nd_step){.id = "norm", .status = ND_STEP_DONE,
-                                .evidence = ND_PHRASE(arena, "step.norm.other",
-                                                      ND_WORD("layer", subject->layer->name),
-                                                      ND_WORD("type", subject->layer->type))};
+        return (struct nd_step){.id = "norm",
+                                .status = ND_STEP_DONE,
+                                .evidence =
+                                    ND_PHRASE(arena, "step.norm.other",
+                                              ND_WORD("layer", subject->layer->name),
+                                              ND_WORD("type", subject->layer->type))};
     return (struct nd_step){
-        .id = "norm", .status = subject->is_trusted ? ND_STEP_DONE : ND_STEP_OPEN,
-        .evidence = ND_PHRASE(arena, subject->is_trusted ? "step.norm.done" : "step.norm.open",
-                              ND_WORD("layer", subject->layer->name))};
+        .id = "norm",
+        .status = subject->is_trusted ? ND_STEP_DONE : ND_STEP_OPEN,
+        .evidence =
+            ND_PHRASE(arena, subject->is_trusted ? "step.norm.done" : "step.norm.open",
+                      ND_WORD("layer", subject->layer->name))};
 }
 
-enum nd_status nd_steps_make(const struct diagnosis_input *input, const struct subject *subject,
-                             const struct layer_facts *facts, struct arena *arena,
-                             struct diagnosis *ret, struct nd_error *err)
+enum nd_status nd_steps_make(const struct diagnosis_input *input,
+                             const struct subject *subject, const struct layer_facts *facts,
+                             struct arena *arena, struct diagnosis *ret,
+                             struct nd_error *err)
 {
     struct nd_step *steps = nd_arena_alloc(arena, 4, sizeof *steps);
 

@@ -8,8 +8,9 @@
 #include "checks/subject.h"
 
 /* subject: the first diverging layer, NULL where there is none. */
-enum nd_status nd_steps_make(const struct diagnosis_input *input, const struct subject *subject,
-                             const struct layer_facts *facts, struct arena *arena,
-                             struct diagnosis *ret, struct nd_error *err);
+enum nd_status nd_steps_make(const struct diagnosis_input *input,
+                             const struct subject *subject, const struct layer_facts *facts,
+                             struct arena *arena, struct diagnosis *ret,
+                             struct nd_error *err);
 
 #endif

@@ -15,7 +15,8 @@ enum nd_side nd_subject_side(const struct subject *subject)
 const struct norm_model *nd_subject_model(const struct subject *subject)
 {
     return subject->has_formula && subject->norm != NULL
-               ? &subject->formula.study.model[subject->side] : NULL;
+               ? &subject->formula.study.model[subject->side]
+               : NULL;
 }
 
 const char *nd_say_number(const struct subject *subject, double value)
@@ -34,12 +35,12 @@ static void subject_formula(struct subject *subject)
     /* Sixteen multiply-adds an element and side: 2^26 for one test of a norm. */
     const struct replay_limits limits = {
         .elements = room < 1u << 22 ? room : 1u << 22, .row = room, .seed = subject->index};
-    const bool shown = subject->slot != NULL && subject->slot->worst_count > 0
-                       && strcmp(subject->slot->name, "output.0") == 0;
+    const bool shown = subject->slot != NULL && subject->slot->worst_count > 0 &&
+                       strcmp(subject->slot->name, "output.0") == 0;
 
-    if (!own->pair || !own->forward
-        || !nd_formula_open(subject->pair, own->op, own->roundoff, &limits,
-                            shown ? subject->slot->worst[0].index : NULL, &subject->formula))
+    if (!own->pair || !own->forward ||
+        !nd_formula_open(subject->pair, own->op, own->roundoff, &limits,
+                         shown ? subject->slot->worst[0].index : NULL, &subject->formula))
         return;
     struct replay judged = {.done = true};
     subject->has_formula = true;
@@ -51,7 +52,8 @@ static void subject_formula(struct subject *subject)
     subject->side = judged.trusted ? judged.side : 1;
 }
 
-/* --- whole tensors --------------------------------------------------------------------- */
+/* --- whole tensors ---------------------------------------------------------------------
+ */
 
 static const struct tensor_view *output_view(const struct subject *subject, int side)
 {
@@ -60,18 +62,19 @@ static const struct tensor_view *output_view(const struct subject *subject, int 
     if (subject->slot == NULL || subject->pair->side[side] == NULL)
         return NULL;
     slot = nd_layer_slot(subject->pair->side[side], subject->slot->name);
-    return slot != NULL && slot->has_tensor
-                   && nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT
-               ? &slot->tensor : NULL;
+    return slot != NULL && slot->has_tensor &&
+                   nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT
+               ? &slot->tensor
+               : NULL;
 }
 
 static bool subject_replayed(struct subject *subject)
 {
     const struct formula *formula = &subject->formula;
-    double               *row;
+    double *row;
 
-    if (!subject->has_formula || !subject->is_trusted || !formula->sample.whole
-        || strcmp(subject->slot->name, "output.0") != 0)
+    if (!subject->has_formula || !subject->is_trusted || !formula->sample.whole ||
+        strcmp(subject->slot->name, "output.0") != 0)
         return false;
     row = malloc(formula->sample.rows.row_len * sizeof *row);
     if (row == NULL)
@@ -89,10 +92,10 @@ static void subject_flat(struct subject *subject)
 {
     const struct tensor_view *actual = output_view(subject, subject->side);
     const struct tensor_view *other = output_view(subject, !subject->side);
-    const uint64_t            room = subject->input->max_mem / 8 / sizeof(double);
+    const uint64_t room = subject->input->max_mem / 8 / sizeof(double);
 
-    if (actual == NULL || other == NULL || !nd_shape_equal(&actual->shape, &other->shape)
-        || actual->count == 0 || actual->count > room)
+    if (actual == NULL || other == NULL || !nd_shape_equal(&actual->shape, &other->shape) ||
+        actual->count == 0 || actual->count > room)
         return;
     subject->actual = malloc(actual->count * sizeof *subject->actual);
     subject->expected = malloc(actual->count * sizeof *subject->expected);
@@ -110,7 +113,8 @@ static void subject_flat(struct subject *subject)
         nd_view_decode(other, 0, other->count, subject->expected);
 }
 
-double nd_flat_misfit(const struct subject *subject, const double *expected, const bool *keep)
+double nd_flat_misfit(const struct subject *subject, const double *expected,
+                      const bool *keep)
 {
     double error = 0, size = 0;
 
@@ -126,16 +130,18 @@ double nd_flat_misfit(const struct subject *subject, const double *expected, con
     return size > 0 ? sqrt(error / size) : error > 0 ? HUGE_VAL : 0;
 }
 
-/* --- levels ----------------------------------------------------------------------------- */
+/* --- levels -----------------------------------------------------------------------------
+ */
 
 /*
  * What has to be explained, and what need not be: against a replay that is the other side's
- * own residual; against the other side's output everything that the inputs brought with them.
+ * own residual; against the other side's output everything that the inputs brought with
+ * them.
  */
 static void subject_levels(struct subject *subject)
 {
     const struct layer_facts *own = subject->own;
-    const double              rounding = 0.4247 * own->roundoff;
+    const double rounding = 0.4247 * own->roundoff;
 
     if (subject->has_formula && subject->is_trusted) {
         subject->unexplained = subject->formula.residual[subject->side].rel;
@@ -153,17 +159,23 @@ void nd_subject_open(struct subject *subject, const struct diagnosis_input *inpu
                      const struct layer_facts *facts, const struct origin *origin,
                      size_t index, struct arena *arena)
 {
-    *subject = (struct subject){.input = input, .facts = facts, .origin = origin, .arena = arena,
-                                .index = index, .kind = origin->kinds[index],
+    *subject = (struct subject){.input = input,
+                                .facts = facts,
+                                .origin = origin,
+                                .arena = arena,
+                                .index = index,
+                                .kind = origin->kinds[index],
                                 .layer = &input->result->layers[index],
-                                .own = &facts[index], .pair = &input->layers[index], .side = 1};
+                                .own = &facts[index],
+                                .pair = &input->layers[index],
+                                .side = 1};
     if (subject->own->out.worst != ND_NO_INDEX)
         subject->slot = &subject->layer->slots[subject->own->out.worst];
     if (subject->own->op != NULL)
         subject->norm = subject->own->op->norm;
-    if (subject->own->stand_ins > 0
-        && nd_stand_in_make(input, index, subject->own->stand_in, subject->own->stand_ins,
-                            &subject->stand_in))
+    if (subject->own->stand_ins > 0 &&
+        nd_stand_in_make(input, index, subject->own->stand_in, subject->own->stand_ins,
+                         &subject->stand_in))
         subject->pair = &subject->stand_in.pair;
     subject_formula(subject);
     if (subject->own->pair)

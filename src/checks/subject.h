@@ -13,60 +13,60 @@
 
 /* A hypothesis: what the faulty side does, and how much of the error that leaves. */
 struct hypothesis {
-    const char            *id; /* the cause's */
-    double                 residual; /* ||y - expected under it|| / ||expected||; NAN: not tested */
-    double                 floor;    /* that confirms it; 0: the subject's */
-    double                 penalty;  /* added to log residual: for free parameters */
-    bool                   is_free;  /* parameters per row or channel: fits too easily */
-    bool                   is_declared; /* stands in the dumps themselves */
-    bool                   is_certain;  /* the comparison itself proves it */
-    enum nd_side           side;
+    const char *id;   /* the cause's */
+    double residual;  /* ||y - expected under it|| / ||expected||; NAN: not tested */
+    double floor;     /* that confirms it; 0: the subject's */
+    double penalty;   /* added to log residual: for free parameters */
+    bool is_free;     /* parameters per row or channel: fits too easily */
+    bool is_declared; /* stands in the dumps themselves */
+    bool is_certain;  /* the comparison itself proves it */
+    enum nd_side side;
     const struct nd_param *params;
-    size_t                 param_count;
-    struct nd_phrase       summary;
+    size_t param_count;
+    struct nd_phrase summary;
 };
 
 enum { MAX_HYPOTHESES = 48 };
 
 struct subject {
     const struct diagnosis_input *input;
-    const struct layer_facts     *facts; /* of all layers */
-    const struct origin          *origin;
-    struct arena                 *arena;
-    size_t                        index;
-    enum origin_kind              kind;
-    const struct nd_layer        *layer;
-    const struct nd_slot         *slot; /* the output in question; NULL: none */
-    const struct layer_facts     *own;
+    const struct layer_facts *facts; /* of all layers */
+    const struct origin *origin;
+    struct arena *arena;
+    size_t index;
+    enum origin_kind kind;
+    const struct nd_layer *layer;
+    const struct nd_slot *slot; /* the output in question; NULL: none */
+    const struct layer_facts *own;
     const struct layer_pair_view *pair;
-    const struct norm_facts      *norm; /* NULL: no norm */
+    const struct norm_facts *norm; /* NULL: no norm */
 
-    int            side;    /* the one that is thought to be wrong: 1 candidate, 0 reference */
+    int side; /* the one that is thought to be wrong: 1 candidate, 0 reference */
     struct stand_in stand_in; /* the pair with the inputs that were proved */
-    bool           is_rounded_input; /* the model's input differs by rounding to a type only */
-    bool           has_formula; /* its tensors could be loaded and recomputed */
-    bool           is_trusted;  /* and the formula reproduces the side that is right */
+    bool is_rounded_input;    /* the model's input differs by rounding to a type only */
+    bool has_formula;         /* its tensors could be loaded and recomputed */
+    bool is_trusted;          /* and the formula reproduces the side that is right */
     struct formula formula;
-    double         unexplained; /* residual that a cause has to explain */
-    double         floor;       /* residual that rounding leaves */
+    double unexplained; /* residual that a cause has to explain */
+    double floor;       /* residual that rounding leaves */
 
     /* The wrong side's output and what was expected, in logical order; NULL where the
      * tensors are too large or of different shapes. */
-    double         *actual, *expected;
-    uint64_t        count;
+    double *actual, *expected;
+    uint64_t count;
     struct nd_shape shape;
-    bool            is_replayed; /* expected is the formula's, else the other side's output */
+    bool is_replayed; /* expected is the formula's, else the other side's output */
 
     struct hypothesis hypotheses[MAX_HYPOTHESES];
-    size_t            hypothesis_count;
+    size_t hypothesis_count;
 };
 
 /* One line of the checklist. */
 struct check {
     const char *id;
-    bool        is_line;     /* false: names causes only */
-    bool        of_norms;    /* asked about norms, */
-    bool        of_products; /* about linear layers and convolutions; neither: about all */
+    bool is_line;     /* false: names causes only */
+    bool of_norms;    /* asked about norms, */
+    bool of_products; /* about linear layers and convolutions; neither: about all */
     void (*run)(struct subject *subject, struct nd_finding *finding);
 };
 
@@ -78,15 +78,25 @@ void nd_subject_done(struct subject *subject);
 
 /* Puts a hypothesis forward.  Parameters are copied. */
 void nd_propose(struct subject *subject, const struct hypothesis *hypothesis);
+void nd_propose_with(struct subject *subject, const struct hypothesis *hypothesis,
+                     const struct nd_param *params, size_t param_count);
+
+/* ND_PROPOSE(subject, hypothesis, ND_NUMBER("eps", 1e-5), ...) */
+#define ND_PROPOSE(subject_, hypothesis_, ...)                                             \
+    nd_propose_with((subject_), &(hypothesis_), (const struct nd_param[]){__VA_ARGS__},    \
+                    sizeof((const struct nd_param[]){__VA_ARGS__}) /                       \
+                        sizeof(struct nd_param))
 
 /*
  * Puts forward that the wrong side follows `model` instead of the reference's; the residual
  * is measured here and returned (NAN: it could not be).
  */
-double nd_propose_norm(struct subject *subject, const char *id, const struct norm_model *model,
-                       double penalty, const struct nd_param *params, size_t param_count);
+double nd_propose_norm(struct subject *subject, const char *id,
+                       const struct norm_model *model, double penalty,
+                       const struct nd_param *params, size_t param_count);
 
-/* The wrong side's residual under another model or other rows; NAN: could not be measured. */
+/* The wrong side's residual under another model or other rows; NAN: could not be measured.
+ */
 double nd_norm_misfit(const struct subject *subject, const struct norm_model *model,
                       const struct op_rows *rows);
 
@@ -95,7 +105,8 @@ const struct norm_model *nd_subject_model(const struct subject *subject);
 
 /* Residual of the wrong side against expected values that a check computed; elements where
  * keep is false are left out (keep NULL: none). */
-double nd_flat_misfit(const struct subject *subject, const double *expected, const bool *keep);
+double nd_flat_misfit(const struct subject *subject, const double *expected,
+                      const bool *keep);
 
 /* The side that is thought to be wrong. */
 enum nd_side nd_subject_side(const struct subject *subject);

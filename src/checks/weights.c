@@ -36,9 +36,9 @@ bool nd_weights_weigh(const struct diagnosis_input *input, const struct layer_fa
                       struct weights *ret_weights)
 {
     const size_t layers = input->result->layer_count;
-    double      *rel = calloc(layers + 1, sizeof *rel);
-    double       floor = 0;
-    size_t       count = 0, differ = 0;
+    double *rel = calloc(layers + 1, sizeof *rel);
+    double floor = 0;
+    size_t count = 0, differ = 0;
 
     if (rel == NULL)
         return false;

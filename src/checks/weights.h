@@ -8,9 +8,9 @@
 #include "checks/facts.h"
 
 struct weights {
-    double median;     /* relative error of the layers' parameters */
-    double limit;      /* a layer's stand out above it */
-    bool   has_parted; /* most layers' differ: the runs have been apart for some steps */
+    double median;   /* relative error of the layers' parameters */
+    double limit;    /* a layer's stand out above it */
+    bool has_parted; /* most layers' differ: the runs have been apart for some steps */
 };
 
 /* False without memory. */

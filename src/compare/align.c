@@ -67,6 +67,40 @@ static void forget_lone_numbers(const struct dump *dump, struct dump_layer *laye
         layers[i].step = layers[i].rank = -1;
 }
 
+static int64_t *layer_number(struct dump_layer *layer, bool is_rank)
+{
+    return is_rank ? &layer->rank : &layer->step;
+}
+
+/* The lowest step or rank of a dump; -1: it numbers none. */
+static int64_t first_number(const struct dump *dump, bool is_rank)
+{
+    int64_t first = -1;
+
+    for (size_t i = 0; i < dump->layer_count; i++) {
+        const int64_t number = *layer_number(&dump->layers[i], is_rank);
+        if (number >= 0 && (first < 0 || number < first))
+            first = number;
+    }
+    return first;
+}
+
+/* A side that numbers no steps (or ranks) is one moment, and meets the first of a side that
+ * does: a run of ONNX Runtime beside the iterations of a device. */
+static void meet_numbers(const struct dump *const dump[2], bool is_rank)
+{
+    const int64_t first[2] = {first_number(dump[0], is_rank), first_number(dump[1], is_rank)};
+    const unsigned side = first[0] < 0;
+
+    if ((first[0] < 0) == (first[1] < 0))
+        return;
+    for (size_t i = 0; i < dump[side]->layer_count; i++) {
+        int64_t *const number = layer_number(&dump[side]->layers[i], is_rank);
+        if (*number == first[side])
+            *number = -1;
+    }
+}
+
 /* One layer of a concat rule: found by name among the candidate's unpaired layers. */
 static size_t find_part(const struct side_layers *side, const struct dump_layer *reference,
                         const char *name)
@@ -312,8 +346,13 @@ enum nd_status nd_align(struct comparison *comparison, struct nd_error *err)
     for (unsigned side = 0; side < 2; side++) {
         const struct dump *dump = comparison->dump[side];
         forget_lone_numbers(dump, dump->layers, dump->layer_count);
-        ND_TRY(nd_select_layers(comparison, side, &sides[side], err));
     }
+    if (comparison->options->step < 0)
+        meet_numbers(comparison->dump, false);
+    if (comparison->options->rank < 0)
+        meet_numbers(comparison->dump, true);
+    for (unsigned side = 0; side < 2; side++)
+        ND_TRY(nd_select_layers(comparison, side, &sides[side], err));
     if (comparison->dump[0]->layer_count > 0 && sides[0].count == 0)
         return nd_fail(err, ND_ERR_USAGE, "a pattern that fits some layer's name",
                        "the options select none of %zu reference layers",

@@ -66,6 +66,7 @@ struct comparison {
     const struct dump_layer **unpaired_candidate;
     size_t                    unpaired_candidate_count;
     size_t                    excluded;
+    const double             *golden[2]; /* drift against --golden, one a layer; NULL: none */
     struct nd_named          *skipped; /* recomputed calls and the like */
     size_t                    skipped_count, skipped_capacity;
     uint64_t                  bytes_total, bytes_done;

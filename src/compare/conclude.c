@@ -198,10 +198,47 @@ static bool unmatched_allowed(const struct nd_options *options, const char *name
     return options->allow_unmatched || nd_globs_match(&options->allow_unmatched_globs, name);
 }
 
-/* What the diagnosis and --allow-unmatched leave of a layer's failures. */
-static enum nd_fail final_drift(const struct nd_options *options, const struct nd_result *result,
+/* How many times the reference's own error against golden a candidate may show: PyTorch's
+ * rule for comparing against float64 (torch._dynamo.utils.same), by precision and size. */
+static double golden_factor(const struct layer_pair *pair)
+{
+    const struct slot_pair *slot = &pair->slots[pair->worst_slot];
+    const double u = nd_dtype_roundoff(nd_dtype_coarser(nd_slot_dtype(slot->side[0]),
+                                                        nd_slot_dtype(slot->side[1])));
+
+    if (slot->moments.n <= 10)
+        return 10;
+    if (slot->moments.n <= 500)
+        return 8;
+    return u > 0x1p-20 ? 3 : 2;
+}
+
+/* True if the candidate is no farther from golden than the reference is, within reason:
+ * then the drift between the two is nobody's fault. */
+static bool cleared_by_golden(const struct comparison *comparison, const struct layer_pair *pair,
+                              size_t i)
+{
+    if (comparison->golden[0] == NULL || pair->worst_slot == ND_NO_INDEX ||
+        pair->slots[pair->worst_slot].side[1] == NULL)
+        return false;
+    const struct slot_pair *slot = &pair->slots[pair->worst_slot];
+    const double r = comparison->golden[0][i], c = comparison->golden[1][i];
+    /* One rounding leaves 0.4247 u (uniform in log of the significand). */
+    const double floor = 0.4247 * nd_dtype_roundoff(nd_dtype_coarser(nd_slot_dtype(slot->side[0]),
+                                                                     nd_slot_dtype(slot->side[1])));
+    const double share = golden_factor(pair) * r;
+    return c <= (share > 4 * floor ? share : 4 * floor); /* false if either is NAN */
+}
+
+/* What the diagnosis, --golden and --allow-unmatched leave of a layer's failures. */
+static enum nd_fail final_drift(const struct comparison *comparison, const struct nd_result *result,
                                 const struct layer_pair *pair, const struct nd_layer *layer)
 {
+    const struct nd_options *options = comparison->options;
+
+    if ((pair->drifted == ND_FAIL_DRIFT || pair->drifted == ND_FAIL_LOCALISED) &&
+        cleared_by_golden(comparison, pair, layer->index))
+        return ND_FAIL_NONE;
     if (options->fail_on == ND_FAIL_ON_UNEXPECTED && layer->expected == ND_YES &&
         pair->drifted == ND_FAIL_DRIFT)
         return ND_FAIL_NONE;
@@ -268,7 +305,7 @@ void nd_conclude(const struct comparison *comparison, struct nd_result *result)
         const enum nd_fail uncompared = unmatched_allowed(options, layers[i].name)
                                             ? ND_FAIL_NONE
                                             : pair->uncompared;
-        const enum nd_fail drift = final_drift(options, result, pair, &layers[i]);
+        const enum nd_fail drift = final_drift(comparison, result, pair, &layers[i]);
         layers[i].fails = uncompared != ND_FAIL_NONE && (drift == ND_FAIL_NONE || uncompared < drift)
                               ? uncompared
                               : drift;

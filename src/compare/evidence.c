@@ -28,6 +28,9 @@ static void open_slot_view(struct opening *opening, unsigned side, const struct 
                               .statistics = slot->has_statistics ? &slot->statistics : NULL};
     if (slot->evidence != ND_EVIDENCE_VALUES || slot->broken != NULL || slot->undefined)
         return;
+    /* The checks reason about real numbers: complex values are measured, not explained. */
+    if (slot->dtype == ND_DTYPE_NONE || nd_dtype_info(slot->dtype)->kind == ND_KIND_COMPLEX)
+        return;
     if (slot->extent.codec == CODEC_DEFLATE) {
         if (slot->extent.raw_size > opening->spool_left)
             return;

@@ -89,7 +89,7 @@ static enum nd_status slot_adjust(struct arena *arena, const struct layout_rule 
     slot->c0 = rule->c0;
     slot->layout_text = NULL;
     if (!slot->has_logical && other != NULL &&
-        logical_of(other)->rank == strlen(rule->layout->logical) &&
+        nd_layout_takes_rank(rule->layout, logical_of(other)->rank) &&
         (nd_layout_padded(rule->layout) || logical_of(other)->rank == slot->storage.rank)) {
         slot->logical = *logical_of(other);
         slot->has_logical = nd_layout_padded(rule->layout);

@@ -165,7 +165,9 @@ static enum nd_status job_finish(struct batch *batch, struct job *job, struct nd
         if (job->views.search) {
             slot->integer = nd_pair_is_integer(&job->views);
             ND_TRY(nd_slot_search(comparison, slot, &job->views, err));
-            slot->state = job->views.ready ? SLOT_COMPARED : SLOT_SHAPE;
+            slot->state = job->views.ready         ? SLOT_COMPARED
+                          : job->views.contradicts ? SLOT_UNREADABLE
+                                                   : SLOT_SHAPE;
         }
         if (!job->views.ready) {
             slot->reason = nd_arena_string(comparison->arena, job->views.reason);
@@ -174,6 +176,8 @@ static enum nd_status job_finish(struct batch *batch, struct job *job, struct nd
     }
     if (job->views.squeezed)
         nd_slot_note(slot, "squeezed");
+    if (job->views.contradicts)
+        nd_slot_note(slot, "layout_contradicts");
     if (job->views.padding[0] > 0 || job->views.padding[1] > 0)
         nd_slot_note(slot, "padding_nonzero");
     slot->result.shape = job->views.view[0].shape;
@@ -223,7 +227,8 @@ static bool needs_values(struct comparison *comparison, struct layer_pair *layer
         return false;
     }
     for (unsigned side = 0; side < 2; side++)
-        if (slot->side[side] != NULL && slot->side[side]->broken != NULL) {
+        if (slot->side[side] != NULL && slot->side[side]->broken != NULL &&
+            !slot->side[side]->layout_broken) {
             slot->state = SLOT_UNREADABLE;
             slot->reason = slot->side[side]->broken;
             return false;

@@ -23,9 +23,7 @@ static enum nd_status check_unbuilt(const struct nd_options *options, struct nd_
         const char *option;
     } unbuilt[] = {
         {options->fusion_file, "--fusion"},       {options->baseline, "--baseline"},
-        {options->write_baseline, "--write-baseline"}, {options->golden, "--golden"},
-        {options->rerun[0], "--rerun-reference"}, {options->rerun[1], "--rerun-candidate"},
-        {options->fp32[0], "--fp32-reference"},   {options->fp32[1], "--fp32-candidate"},
+        {options->write_baseline, "--write-baseline"},
     };
 
     for (size_t i = 0; i < sizeof unbuilt / sizeof *unbuilt; i++)

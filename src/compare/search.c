@@ -9,14 +9,14 @@
 
 #include "compare/slot_pair.h"
 
-enum { SAMPLES = 512, MAX_PERMUTED_RANK = 5 };
+enum { SAMPLES = 512, MAX_PERMUTED_RANK = 5, MAX_GROUPS = 4096 };
 
 /* A layout is only worth naming if it explains nearly everything: under 1e-1 (the guides'
  * bound between a wrong layout and anything else), and four times better than before. */
 static const double FIT_BOUND = 1e-1, FIT_GAIN = 0.25;
 
-/* NPU fractal block sizes: 16 (16-bit), 8 and 4 (32-bit and C04), 32 (8-bit). */
-static const uint32_t block_sizes[] = {16, 32, 8, 4};
+/* Blocks of the cube unit: 16 (16 bits), 32 (8 bits), 8 (32 bits on some), 4 (C04), 64. */
+static const uint32_t block_sizes[] = {16, 32, 8, 4, 64};
 
 struct search {
     const struct pair_views *views;
@@ -76,28 +76,6 @@ static void search_offer(struct search *search, const struct tensor_view *view,
     search->found->sampled_drift = drift;
 }
 
-static void permutation_labels(const uint32_t *order, uint32_t rank, char *label, size_t size,
-                               const char **ret_other)
-{
-    static const uint32_t nhwc[] = {0, 2, 3, 1}, nchw[] = {0, 3, 1, 2};
-    size_t                len;
-
-    *ret_other = "";
-    if (rank == 4 && memcmp(order, nhwc, sizeof nhwc) == 0) {
-        snprintf(label, size, "NHWC");
-        *ret_other = "NCHW";
-        return;
-    }
-    if (rank == 4 && memcmp(order, nchw, sizeof nchw) == 0) {
-        snprintf(label, size, "NCHW");
-        *ret_other = "NHWC";
-        return;
-    }
-    len = (size_t)snprintf(label, size, "axes ");
-    for (uint32_t k = 0; k < rank && len + 4 < size; k++)
-        len += (size_t)snprintf(label + len, size - len, "%s%u", k == 0 ? "" : ",", order[k]);
-}
-
 /* The bytes as a row-major tensor whose axes are the logical ones in another order. */
 static void try_permutation(struct search *search, const uint32_t *order)
 {
@@ -106,8 +84,7 @@ static void try_permutation(struct search *search, const uint32_t *order)
     struct nd_shape           stored = {.rank = shape->rank};
     uint32_t                  inverse[ND_MAX_RANK];
     struct tensor_view        view;
-    char                      label[64];
-    const char               *other;
+    char                      label[2][64];
 
     for (uint32_t k = 0; k < shape->rank; k++) {
         stored.dim[k] = shape->dim[order[k]];
@@ -119,8 +96,8 @@ static void try_permutation(struct search *search, const uint32_t *order)
     if (!nd_view_check(&view))
         return;
     nd_view_permute(&view, inverse);
-    permutation_labels(order, shape->rank, label, sizeof label, &other);
-    search_offer(search, &view, label, other, 0);
+    nd_name_permutation(order, shape, &bytes->shape, label[0], label[1], sizeof label[0]);
+    search_offer(search, &view, label[0], label[1], 0);
 }
 
 /* All orders of up to five axes, in lexicographic order; the plain one is left out. */
@@ -154,29 +131,74 @@ static void try_permutations(struct search *search)
     }
 }
 
-static void try_blocked(struct search *search)
+/* The other side's shape as its framework may have ordered the axes of a layout. */
+struct axis_order {
+    const char *axes, *label; /* NULL: in the layout's own order */
+};
+
+static void try_form(struct search *search, const struct layout *layout,
+                     const struct axis_order *order, uint64_t groups, uint32_t c0)
 {
     const struct tensor_view *bytes = &search->views->open[search->side].storage;
-    const struct nd_shape    *logical = &search->views->view[!search->side].shape;
+    const struct nd_shape    *shape = &search->views->view[!search->side].shape;
+    struct nd_shape           logical = *shape, stored;
+    uint32_t                  axis[ND_MAX_RANK];
+    uint64_t                  count;
+    const char               *why;
+
+    for (uint32_t k = 0; order->axes != NULL && k < shape->rank; k++) {
+        axis[k] = (uint32_t)(strchr(layout->logical, order->axes[k]) - layout->logical);
+        logical.dim[axis[k]] = shape->dim[k];
+    }
+    if (!nd_layout_storage_groups(layout, &logical, groups, c0, &stored) ||
+        !nd_shape_count(&stored, &count) || count != bytes->count)
+        return;
+    struct tensor_view view;
+    nd_view_contiguous(&view, bytes->data, bytes->data_size, bytes->dtype, &stored);
+    view.swapped = bytes->swapped;
+    view.base = bytes->base;
+    if (!nd_layout_apply_groups(&view, layout, &stored, &logical, groups, &c0, &why) ||
+        !nd_shape_equal(&view.shape, &logical))
+        return;
+    if (order->axes != NULL)
+        nd_view_permute(&view, axis);
+    search_offer(search, &view, layout->name, order->label, c0);
+}
+
+/* Groups of a convolution: they divide the output channels. */
+static void try_groups(struct search *search, const struct layout *layout,
+                       const struct axis_order *order, uint32_t c0)
+{
+    const struct nd_shape *shape = &search->views->view[!search->side].shape;
+    const uint64_t n = shape->dim[order->axes == NULL ? 0 : strchr(order->axes, 'n') - order->axes];
+
+    try_form(search, layout, order, 1, c0);
+    if (strchr(layout->storage, 'g') == NULL)
+        return;
+    for (uint64_t groups = 2; groups <= n && groups <= MAX_GROUPS; groups++)
+        if (n % groups == 0)
+            try_form(search, layout, order, groups, c0);
+}
+
+static void try_blocked(struct search *search)
+{
+    static const struct axis_order orders[] = {
+        {"nchw", "NCHW"}, {"nhwc", "NHWC"}, {"hwcn", "HWCN"},
+        {"ncdhw", "NCDHW"}, {"ndhwc", "NDHWC"}, {"dhwcn", "DHWCN"}};
+    static const struct axis_order own = {NULL, ""};
+    const uint32_t rank = search->views->view[!search->side].shape.rank;
 
     for (size_t l = 0; l < nd_layout_count(); l++) {
         const struct layout *layout = nd_layout_at(l);
+        const size_t         axes = strlen(layout->logical);
         if (!nd_layout_padded(layout))
             continue;
         for (size_t b = 0; b < sizeof block_sizes / sizeof *block_sizes; b++) {
-            struct nd_shape stored;
-            uint64_t        count;
-            uint32_t        c0 = block_sizes[b];
-            const char     *why;
-            if (!nd_layout_storage(layout, logical, c0, &stored) ||
-                !nd_shape_count(&stored, &count) || count != bytes->count)
-                continue;
-            struct tensor_view view;
-            nd_view_contiguous(&view, bytes->data, bytes->data_size, bytes->dtype, &stored);
-            view.swapped = bytes->swapped;
-            view.base = bytes->base;
-            if (nd_layout_apply(&view, layout, &stored, logical, &c0, &why))
-                search_offer(search, &view, layout->name, "NCHW", c0);
+            if (axes < 4)
+                try_form(search, layout, &own, 1, block_sizes[b]);
+            for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
+                if (axes == strlen(orders[o].axes) && axes == rank)
+                    try_groups(search, layout, &orders[o], block_sizes[b]);
         }
     }
 }

@@ -39,6 +39,12 @@ bool nd_pair_is_integer(const struct pair_views *views)
     return true;
 }
 
+/* An empty pair has no chunk that could have told. */
+static bool slot_same_dtype(const struct slot_pair *slot)
+{
+    return slot->side[1] == NULL || slot->side[0]->dtype == slot->side[1]->dtype;
+}
+
 void nd_slot_set_moments(const struct comparison *comparison, struct slot_pair *slot,
                              const struct nd_moments *moments)
 {
@@ -49,7 +55,7 @@ void nd_slot_set_moments(const struct comparison *comparison, struct slot_pair *
     slot->measured = true;
     result->n = moments->n;
     result->differ = moments->differ;
-    result->bit_equal = moments->bit_equal;
+    result->bit_equal = moments->bit_equal && slot_same_dtype(slot);
     result->nonfinite_mismatches = moments->mismatches;
     result->masked = moments->masked;
     for (unsigned side = 0; side < 2; side++)

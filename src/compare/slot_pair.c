@@ -19,26 +19,6 @@ static void pair_reason(struct pair_views *views, unsigned side, const struct nd
              err->expected[0] != '\0' ? "; expected " : "", err->expected);
 }
 
-/* Two views of shapes that differ only in dimensions of size 1 become one shape: the
- * candidate's axes are laid under the reference's dimensions. */
-static void squeeze_to(struct tensor_view *view, const struct nd_shape *shape)
-{
-    struct axis_map axis[ND_MAX_RANK];
-    uint32_t        from = 0;
-
-    for (uint32_t k = 0; k < shape->rank; k++) {
-        axis[k] = (struct axis_map){.block = 1};
-        if (shape->dim[k] == 1)
-            continue;
-        while (view->shape.dim[from] == 1)
-            from++;
-        axis[k] = view->axis[from++];
-    }
-    memcpy(view->axis, axis, sizeof axis);
-    view->shape = *shape;
-    (void)nd_view_check(view); /* the same elements: cannot fail */
-}
-
 static void pair_reconcile(struct pair_views *views)
 {
     struct tensor_view *r = &views->view[0], *c = &views->view[1];
@@ -49,15 +29,49 @@ static void pair_reconcile(struct pair_views *views)
     }
     const struct nd_shape a = nd_shape_squeezed(&r->shape), b = nd_shape_squeezed(&c->shape);
     if (nd_shape_equal(&a, &b)) {
-        squeeze_to(c, &r->shape);
+        nd_view_squeeze_to(c, &r->shape);
         views->ready = views->squeezed = true;
         return;
     }
+    views->search = true;
+    if (views->contradicts)
+        return; /* the reason stands */
     char text_r[400], text_c[400];
     snprintf(views->reason, sizeof views->reason, "shapes %s and %s",
              nd_shape_text(&r->shape, text_r, sizeof text_r),
              nd_shape_text(&c->shape, text_c, sizeof text_c));
-    views->search = true;
+}
+
+static void pair_count_padding(const struct dump_slot *slot, unsigned side,
+                               struct pair_views *views)
+{
+    const struct tensor_view *storage = &views->open[side].storage;
+
+    if (slot->layout == NULL || !nd_layout_padded(slot->layout))
+        return;
+    views->padding[side] = nd_layout_padding_nonzero_groups(
+        storage, slot->layout, slot->has_logical ? &slot->logical : &views->view[side].shape,
+        slot->groups, (uint32_t)storage->shape.dim[storage->shape.rank - 1]);
+}
+
+/* The bytes as they lie, where the layout that the dump declares does not fit them. */
+static bool pair_open_plain(const struct dump *dump, const struct dump_slot *slot, unsigned side,
+                            struct pair_views *views)
+{
+    struct dump_slot plain = *slot;
+    struct nd_error  err = {0};
+
+    if (slot->strided || (slot->layout == NULL && !slot->layout_broken))
+        return false;
+    plain.layout = NULL;
+    plain.broken = NULL;
+    plain.has_logical = plain.has_order = false;
+    if (nd_slot_open(dump, &plain, &views->open[side], &err) != ND_OK)
+        return false;
+    views->is_open[side] = views->contradicts = true;
+    views->view[side] = views->open[side].view;
+    views->real[side] = nd_slot_dtype(slot);
+    return true;
 }
 
 static bool pair_open_side(const struct dump *dump, const struct dump_slot *slot, unsigned side,
@@ -71,13 +85,13 @@ static bool pair_open_side(const struct dump *dump, const struct dump_slot *slot
         views->is_open[side] = true;
         views->view[side] = views->open[side].view;
         views->real[side] = nd_slot_dtype(slot);
-        if (slot->layout != NULL && nd_layout_padded(slot->layout))
-            views->padding[side] = nd_layout_padding_nonzero(
-                &views->open[side].storage, slot->layout, &views->view[side].shape,
-                (uint32_t)views->open[side].storage.shape.dim[views->open[side].storage.shape.rank - 1]);
+        pair_count_padding(slot, side, views);
         return true;
     }
-    pair_reason(views, side, &err);
+    if (!views->contradicts)
+        pair_reason(views, side, &err);
+    if (pair_open_plain(dump, slot, side, views))
+        return true;
     views->unreadable = true;
     return false;
 }

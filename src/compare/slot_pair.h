@@ -16,6 +16,7 @@ struct pair_views {
     bool               ready;
     bool               squeezed;
     bool               search;       /* shapes differ: only the layout search can help */
+    bool               contradicts;  /* a declared layout does not fit: the bytes are plain */
     bool               unreadable;
     uint64_t           padding[2];   /* non-zero padding lanes found */
     char               reason[1536]; /* why not */
@@ -39,6 +40,12 @@ struct found_layout {
  * drift of the plain reading (INFINITY where shapes differ). */
 bool nd_search_layout(const struct pair_views *views, double plain_drift,
                       struct found_layout *ret);
+
+/* What people call the bytes of shape `stored` whose axes, row-major, are `shape`'s in this
+ * order, and what they call `shape` then; each label has `size` bytes. */
+void nd_name_permutation(const uint32_t *order, const struct nd_shape *shape,
+                         const struct nd_shape *stored, char *ret_stored, char *ret_shape,
+                         size_t size);
 
 /* Statistics on at least one side. */
 void nd_compare_statistics(const struct comparison *comparison, const struct layer_pair *layer,

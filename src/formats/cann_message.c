@@ -89,7 +89,7 @@ static void read_number(const struct proto_field *field, const struct side *side
         tensor->dtype = field->value;
     else if (field->number == 2)
         tensor->format = field->value;
-    else if (field->number == side->size)
+    else if (field->number == side->size && tensor->offset == UINT64_MAX)
         tensor->size = field->value;
     else if (field->number == side->sub_format)
         tensor->group = field->value;
@@ -255,9 +255,8 @@ int nd_cann_message_probe(struct cursor in)
     int bits = 0, tensors = 0;
 
     while ((step = nd_proto_next(&in, &field)) == PROTO_FIELD) {
-        if ((field.number <= 9) != (field.type == (field.number == 2 ? PROTO_VARINT
-                                                                     : PROTO_BYTES)) &&
-            field.number <= 9)
+        if (field.number <= 9 &&
+            field.type != (field.number == 2 ? PROTO_VARINT : PROTO_BYTES))
             return 0;
         if (field.number == 1) {
             if (!is_word(field.bytes, MAX_VERSION))
@@ -276,6 +275,13 @@ int nd_cann_message_probe(struct cursor in)
     if (step == PROTO_BAD || (tensors == 0 && bits < 24))
         return 0;
     return bits > 40 ? 40 : bits + (tensors > 0 ? 8 : 0);
+}
+
+bool nd_cann_message_starts(const unsigned char *bytes, uint64_t size)
+{
+    /* Field 1, three bytes: "1.0" or "2.0". */
+    return size >= 5 && bytes[0] == 0x0a && bytes[1] == 3 &&
+           (bytes[2] == '1' || bytes[2] == '2') && bytes[3] == '.' && bytes[4] == '0';
 }
 
 bool nd_cann_message_overflow(struct cursor in)

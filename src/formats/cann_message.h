@@ -30,6 +30,8 @@ struct cann_message {
 
 /* Bits of evidence that these bytes are such a message, whole; 0: they are not. */
 int nd_cann_message_probe(struct cursor in);
+/* True if these bytes begin like one: with the version, as every writer does. */
+bool nd_cann_message_starts(const unsigned char *bytes, uint64_t size);
 /* Reads it; `base` is where in.bytes stand in the file. */
 enum nd_status nd_cann_message_read(struct cursor in, uint64_t base, struct arena *arena,
                                     struct cann_message *ret_message, struct nd_error *err);

@@ -206,7 +206,8 @@ static bool slot_fits(const struct dump_slot *slot, const struct nd_shape *logic
     nd_view_contiguous(&view, NULL, INT64_MAX,
                        slot->dtype == ND_DTYPE_NONE ? ND_DTYPE_i8 : slot->dtype,
                        &slot->storage);
-    return nd_layout_apply(&view, slot->layout, &slot->storage, logical, &c0, &why);
+    return nd_layout_apply_groups(&view, slot->layout, &slot->storage, logical, slot->groups,
+                                  &c0, &why);
 }
 
 static bool slot_take(struct dump_slot *slot, const struct nd_shape *logical)
@@ -239,25 +240,6 @@ static bool slot_take_order(struct dump_slot *slot, const struct nd_shape *origi
     return true;
 }
 
-/* A tensor of fewer axes than the layout has: (C), (N, C), (C, H), (C, H, W), (N, C, H) are
- * laid under N, C, H, W. */
-static bool slot_take_wider(struct dump_slot *slot, const struct nd_shape *original)
-{
-    const uint32_t rank = (uint32_t)strlen(slot->layout->logical);
-
-    if (original->rank >= rank)
-        return false;
-    for (uint32_t lead = original->rank == 1 ? 1 : 0; lead <= rank - original->rank; lead++) {
-        struct nd_shape logical = {.rank = rank};
-        for (uint32_t k = 0; k < rank; k++)
-            logical.dim[k] = k < lead || k >= lead + original->rank ? 1
-                                                                    : original->dim[k - lead];
-        if (slot_take(slot, &logical))
-            return true;
-    }
-    return false;
-}
-
 static void slot_blocked(const struct cann_tensor *tensor, struct dump_slot *slot)
 {
     const struct nd_shape *const original = &tensor->original.dims;
@@ -268,8 +250,6 @@ static void slot_blocked(const struct cann_tensor *tensor, struct dump_slot *slo
     for (size_t i = 0; i < ORDER_COUNT; i++)
         if (slot_take_order(slot, original, orders[i]))
             return;
-    if (slot_take_wider(slot, original))
-        return;
     /* A contradiction: opening the slot says which. */
     slot->logical = *original;
     slot->has_logical = true;
@@ -287,6 +267,7 @@ static enum nd_status slot_layout(struct dump *dump, const struct cann_tensor *t
     }
     slot->layout = format == NULL ? NULL : nd_cann_layout(format);
     if (slot->layout != NULL) {
+        slot->groups = tensor->group;
         slot_blocked(tensor, slot);
         return ND_OK;
     }
@@ -296,6 +277,7 @@ static enum nd_status slot_layout(struct dump *dump, const struct cann_tensor *t
                                         number);
     if (slot->layout_text == NULL)
         return nd_fail_memory(err);
+    slot->layout_broken = slot->broken == NULL;
     return slot_break(dump, slot,
                       nd_arena_format(dump->arena, "layout %s: no formula is known for it",
                                       slot->layout_text),

@@ -44,6 +44,8 @@ struct dump_slot {
     const struct layout *layout;  /* NULL: logical */
     const char       *layout_text; /* a layout without a formula, or a device format note */
     uint32_t          c0;
+    uint64_t          groups;     /* of a convolution whose weight lies in blocks; 0: none */
+    bool              layout_broken; /* `broken`, but only by its layout: the bytes are there */
     bool              has_order; /* order[] applies: the view's axis k is the layout's logical
                                   * axis order[k], as another framework orders them */
     uint32_t          order[ND_MAX_RANK];
@@ -142,6 +144,14 @@ void nd_dump_close(struct dump *dump); /* NULL is fine */
 enum nd_status nd_dump_open_bytes(const void *bytes, uint64_t size, const char *name,
                                   const char *input_format, const char *raw,
                                   struct dump **ret_dump, struct nd_error *err);
+
+/* Both sides of an offline comparison, found below its root, which stays where it is: paths
+ * to open, and the ATC model as JSON (NULL: there is none), which maps fused operators. */
+struct dump_sides {
+    const char *reference, *candidate, *fusion;
+};
+enum nd_status nd_dump_find_sides(const char *root, struct arena *arena,
+                                  struct dump_sides *ret_sides, struct nd_error *err);
 
 /* --- for formats ------------------------------------------------------------------- */
 

@@ -79,10 +79,12 @@ static enum nd_status logical_view(const struct dump_slot *slot,
     if (slot->layout != NULL) {
         if (slot->strided)
             return nd_fail(err, ND_ERR_UNSUPPORTED, NULL, "a device layout with strides");
-        if (!nd_layout_apply(ret_view, slot->layout, &slot->storage, &slot->logical, &c0,
-                             &why))
+        if (!nd_layout_apply_groups(ret_view, slot->layout, &slot->storage, &slot->logical,
+                                    slot->groups, &c0, &why))
             return nd_fail(err, ND_ERR_MALFORMED, NULL, "layout %s: %s", slot->layout->name,
                            why);
+        if (slot->has_order)
+            nd_view_permute(ret_view, slot->order);
         return ND_OK;
     }
     if (!slot->has_logical || nd_shape_equal(&slot->logical, &slot->storage))

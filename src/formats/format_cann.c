@@ -18,10 +18,13 @@ static int cann_probe(const struct dump_head *head)
 {
     struct cursor message;
 
-    if (!nd_cann_message_of(head->bytes, head->size, &message))
-        return 0;
-    const int bits = nd_cann_message_probe(message);
-    return bits == 0 ? 0 : bits + 24; /* and a length that fits */
+    if (nd_cann_message_of(head->bytes, head->size, &message)) {
+        const int bits = nd_cann_message_probe(message);
+        if (bits > 0)
+            return bits + 24; /* and a length that fits */
+    }
+    /* Damaged or cut off, and worth saying where. */
+    return head->size > 8 && nd_cann_message_starts(head->bytes + 8, head->size - 8) ? 40 : 0;
 }
 
 static enum nd_status cann_index(struct dump *dump, size_t file, struct nd_error *err)

@@ -76,8 +76,8 @@ static enum nd_status nano_dims(struct cursor *in, struct cann_shape *shape, str
 static enum nd_status nano_details(struct dump *dump, struct cursor in,
                                    struct cann_tensor *tensor, struct nd_error *err)
 {
-    struct cursor block;
-    uint64_t tag;
+    struct cursor block = {0};
+    uint64_t tag = 0;
 
     while (nd_cursor_left(&in) > 0) {
         ND_TRY(nano_block(&in, &tag, &block, err));
@@ -139,8 +139,8 @@ static enum nd_status cannnano_index(struct dump *dump, size_t file, struct nd_e
 {
     const struct cursor bytes = nd_dump_bytes(dump, file);
     struct cann_op op = {0};
-    struct cursor head, block;
-    uint64_t tag, version;
+    struct cursor head = {0}, block = {0};
+    uint64_t tag = 0, version;
 
     if (!nano_head(bytes.bytes, bytes.size, &head))
         return nd_fail_at(err, ND_ERR_MALFORMED, 8, "5a 5a 5a 5a", "other bytes");

@@ -9,7 +9,9 @@ static int cannv1_probe(const struct dump_head *head)
 {
     const struct cursor in = {.bytes = head->bytes, .size = head->size};
 
-    return head->size == 0 ? 0 : nd_cann_message_probe(in);
+    const int bits = head->size == 0 ? 0 : nd_cann_message_probe(in);
+
+    return bits > 0 ? bits : nd_cann_message_starts(head->bytes, head->size) ? 24 : 0;
 }
 
 static enum nd_status cannv1_index(struct dump *dump, size_t file, struct nd_error *err)

@@ -127,6 +127,7 @@ static enum nd_status slot_layout_fits(struct slot_reader *in, struct nd_error *
     nd_view_contiguous(&view, "", slot->extent.size, slot->dtype, &slot->storage);
     if (nd_layout_apply(&view, slot->layout, &slot->storage, &slot->logical, &c0, &why))
         return ND_OK;
+    in->slot.layout_broken = true;
     return slot_break(
         in, nd_arena_format(in->arena, "format %s: %s", slot->layout->name, why), err);
 }
@@ -163,9 +164,11 @@ static enum nd_status slot_layout(struct slot_reader *in, struct nd_error *err)
         return slot_break(
             in, nd_arena_format(in->arena, "format %s is not supported", name), err);
     in->slot.layout = layout;
-    if (nd_layout_padded(layout) && !in->slot.has_logical)
+    if (nd_layout_padded(layout) && !in->slot.has_logical) {
+        in->slot.layout_broken = in->slot.broken == NULL;
         return slot_break(
             in, nd_arena_format(in->arena, "format %s needs a logical_shape", name), err);
+    }
     return slot_layout_fits(in, err);
 }
 

@@ -3,7 +3,6 @@
  */
 #include "kernels/lanes.h"
 
-#include <float.h>
 #include <string.h>
 
 void nd_lanes_init(struct lanes *lanes)
@@ -74,13 +73,6 @@ static void lanes_count_odd(struct nd_moments *moments, enum pair_state state, d
     lanes_count_side(&moments->side[1], c);
 }
 
-/* Most positions of an odd step are ordinary: they are told by two tests. */
-static bool lanes_is_ordinary(const struct pair *pair, double r, double c)
-{
-    return fabs(r) <= DBL_MAX && fabs(c) <= DBL_MAX &&
-           !(r <= pair->masks[0].top && c <= pair->masks[1].top);
-}
-
 void nd_lanes_sort_out(struct lanes_run *run, const double *r, const double *c, size_t n,
                        struct lanes_kept *ret)
 {
@@ -89,7 +81,7 @@ void nd_lanes_sort_out(struct lanes_run *run, const double *r, const double *c, 
 
     memset(ret, 0, sizeof *ret);
     for (size_t i = 0; i < n; i++) {
-        const enum pair_state state = lanes_is_ordinary(pair, r[i], c[i])
+        const enum pair_state state = pair_is_ordinary(pair, r[i], c[i])
                                           ? PAIR_KEPT
                                           : nd_pair_state(pair, r[i], c[i]);
         if (state != PAIR_KEPT) {

@@ -4,7 +4,6 @@
  */
 #include "kernels/pair.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -256,7 +255,8 @@ static void pair_read_real(const struct pair *pair, const unsigned char *r,
     nd_kernels_base.decode[pair->view[1]->dtype](c, values->n, values->c);
     for (unsigned i = 0; i < values->n; i++) {
         const double x = values->r[i], y = values->c[i];
-        const enum pair_state state = nd_pair_state(pair, x, y);
+        const enum pair_state state =
+            pair_is_ordinary(pair, x, y) ? PAIR_KEPT : nd_pair_state(pair, x, y);
         values->state[i] = (unsigned char)state;
         values->differs[i] = x != y;
         values->abs[i] = fabs(y * scale - x * scale);

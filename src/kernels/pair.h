@@ -6,6 +6,9 @@
 #ifndef ND_KERNELS_PAIR_H
 #define ND_KERNELS_PAIR_H
 
+#include <float.h>
+#include <math.h>
+
 #include "kernels/moments.h"
 
 /* PAIR_STEP elements are read at a time; PAIR_MASKS constants suffice for any dtype. */
@@ -51,6 +54,13 @@ struct pair_values {
 void nd_pair_init(struct pair *pair, const struct tensor_view *r,
                   const struct tensor_view *c, enum nd_dtype real_r, enum nd_dtype real_c,
                   const struct moments_policy *policy);
+
+/* Most positions are ordinary; two tests tell. */
+static inline bool pair_is_ordinary(const struct pair *pair, double r, double c)
+{
+    return fabs(r) <= DBL_MAX && fabs(c) <= DBL_MAX &&
+           !(r <= pair->masks[0].top && c <= pair->masks[1].top);
+}
 
 enum pair_state nd_pair_state(const struct pair *pair, double r, double c);
 

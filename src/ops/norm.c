@@ -12,11 +12,12 @@ static bool norm_is_channels_last(const struct layer_view *layer)
 
     if (format == NULL || format->kind != ATTRIBUTE_TEXT || format->text == NULL)
         return false;
-    return strcmp(format->text, "NHWC") == 0 || strcmp(format->text, "NLC") == 0
-           || strcmp(format->text, "NDHWC") == 0 || strcmp(format->text, "channels_last") == 0;
+    return strcmp(format->text, "NHWC") == 0 || strcmp(format->text, "NLC") == 0 ||
+           strcmp(format->text, "NDHWC") == 0 || strcmp(format->text, "channels_last") == 0;
 }
 
-/* The parameter that tells how many trailing axes share their statistics; NULL: not dumped. */
+/* The parameter that tells how many trailing axes share their statistics; NULL: not dumped.
+ */
 static const struct nd_shape *norm_weight_shape(const struct layer_view *layer)
 {
     static const char *const names[] = {"param.weight", "param.gamma", "param.scale"};
@@ -41,24 +42,26 @@ static bool shape_ends_with(const struct nd_shape *shape, const struct nd_shape 
 
 /* How many trailing axes: declared, else as the weight's shape says, else one; 0 where the
  * weight fits axis 1 alone (norms over the channels of an image). */
-static uint32_t norm_trailing_axes(const struct layer_view *layer, const struct nd_shape *shape)
+static uint32_t norm_trailing_axes(const struct layer_view *layer,
+                                   const struct nd_shape *shape)
 {
     const struct attribute *declared = nd_layer_attribute(layer, "normalized_shape");
-    const struct nd_shape  *weight = norm_weight_shape(layer);
+    const struct nd_shape *weight = norm_weight_shape(layer);
 
-    if (declared != NULL && declared->kind == ATTRIBUTE_LIST && declared->list != NULL
-        && declared->list_len >= 1 && declared->list_len <= shape->rank) {
+    if (declared != NULL && declared->kind == ATTRIBUTE_LIST && declared->list != NULL &&
+        declared->list_len >= 1 && declared->list_len <= shape->rank) {
         struct nd_shape tail = {.rank = (uint32_t)declared->list_len};
         for (uint32_t k = 0; k < tail.rank; k++)
             tail.dim[k] = declared->list[k] > 0 && declared->list[k] < 1e15
-                              ? (uint64_t)declared->list[k] : 0;
+                              ? (uint64_t)declared->list[k]
+                              : 0;
         if (shape_ends_with(shape, &tail))
             return tail.rank;
     }
     if (weight != NULL && shape_ends_with(shape, weight))
         return weight->rank;
-    if (weight != NULL && weight->rank == 1 && shape->rank == 4
-        && weight->dim[0] == shape->dim[1])
+    if (weight != NULL && weight->rank == 1 && shape->rank == 4 &&
+        weight->dim[0] == shape->dim[1])
         return 0;
     return 1;
 }
@@ -136,8 +139,8 @@ bool nd_norm_rows(const struct op *op, const struct layer_view *layer,
                   const struct nd_shape *shape, uint64_t groups, struct op_rows *ret_rows)
 {
     struct op_rows rows = {.rank = shape->rank};
-    uint64_t       count;
-    bool           good = false;
+    uint64_t count;
+    bool good = false;
 
     if (!nd_shape_count(shape, &count) || count == 0 || shape->rank == 0)
         return false;
@@ -166,7 +169,7 @@ bool nd_norm_rows(const struct op *op, const struct layer_view *layer,
 /* Four sums that do not wait for one another: the loop runs at the speed of the loads. */
 static double sum_of(const double *x, uint64_t n)
 {
-    double   sum[4] = {0, 0, 0, 0};
+    double sum[4] = {0, 0, 0, 0};
     uint64_t i = 0;
 
     for (; i + 4 <= n; i += 4)
@@ -179,7 +182,7 @@ static double sum_of(const double *x, uint64_t n)
 
 static double squares_about(const double *x, uint64_t n, double centre)
 {
-    double   sum[4] = {0, 0, 0, 0};
+    double sum[4] = {0, 0, 0, 0};
     uint64_t i = 0;
 
     for (; i + 4 <= n; i += 4)
@@ -205,11 +208,11 @@ double nd_norm_scale(const struct norm_model *model, double var)
     return model->eps_outside ? 1 / (sqrt(var) + model->eps) : 1 / sqrt(var + model->eps);
 }
 
-void nd_norm_statistics(const struct norm_model *model, const struct op_rows *rows, uint64_t row,
-                        const double *x, double *ret_centre, double *ret_var)
+void nd_norm_statistics(const struct norm_model *model, const struct op_rows *rows,
+                        uint64_t row, const double *x, double *ret_centre, double *ret_var)
 {
     const uint64_t n = rows->row_len;
-    double         mean = 0, var;
+    double mean = 0, var;
 
     if (model->var != NULL) {
         const uint64_t channel = nd_op_channel(rows, row, 0);
@@ -222,8 +225,8 @@ void nd_norm_statistics(const struct norm_model *model, const struct op_rows *ro
     }
     if (model->padded > 1) { /* zeros beside the row's elements, counted like them */
         const double moved = mean / model->padded;
-        var = (var + (mean - moved) * (mean - moved)) / model->padded
-              + (1 - 1 / model->padded) * moved * moved;
+        var = (var + (mean - moved) * (mean - moved)) / model->padded +
+              (1 - 1 / model->padded) * moved * moved;
         mean = moved;
     }
     if (model->unbiased && n > 1)
@@ -244,13 +247,14 @@ void nd_norm_row(const struct norm_model *model, const struct op_rows *rows, uin
         const uint64_t channel = nd_op_channel(rows, row, at);
         if (rows->span == 1) {
             for (uint64_t j = 0; j < rows->row_len; j++)
-                out[j] = (x[j] - centre) * scale * nd_norm_weight(model, channel + j)
-                         + nd_norm_bias(model, channel + j);
+                out[j] = (x[j] - centre) * scale * nd_norm_weight(model, channel + j) +
+                         nd_norm_bias(model, channel + j);
             return;
         }
-        const double   weight = nd_norm_weight(model, channel);
-        const double   bias = nd_norm_bias(model, channel);
-        const uint64_t end = at + rows->span < rows->row_len ? at + rows->span : rows->row_len;
+        const double weight = nd_norm_weight(model, channel);
+        const double bias = nd_norm_bias(model, channel);
+        const uint64_t end =
+            at + rows->span < rows->row_len ? at + rows->span : rows->row_len;
         for (; at < end; at++)
             out[at] = (x[at] - centre) * scale * weight + bias;
     }

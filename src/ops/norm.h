@@ -9,13 +9,14 @@
 #include "ops/op.h"
 
 struct norm_model {
-    double        eps;
-    bool          eps_outside; /* 1 / (sqrt(var) + eps) */
-    bool          centre;      /* subtract the mean */
-    bool          unbiased;    /* divide by n - 1 */
-    double        plus;        /* 1 for formulas that scale by (1 + weight) */
-    double        padded;      /* row length with padding zeros counted, over the real one; or 0 */
-    const double *mean, *var;  /* per channel, of one channel a row; NULL: of the row itself */
+    double eps;
+    bool eps_outside; /* 1 / (sqrt(var) + eps) */
+    bool centre;      /* subtract the mean */
+    bool unbiased;    /* divide by n - 1 */
+    double plus;      /* 1 for formulas that scale by (1 + weight) */
+    double padded;    /* row length with padding zeros counted, over the real one; or 0 */
+    const double *mean,
+        *var; /* per channel, of one channel a row; NULL: of the row itself */
     const double *weight, *bias; /* per channel; NULL: 1 and 0 */
 };
 
@@ -30,8 +31,8 @@ bool nd_norm_rows(const struct op *op, const struct layer_view *layer,
 void nd_norm_moments(const double *x, uint64_t n, double *ret_mean, double *ret_var);
 
 /* What `model` uses for row g: the value to subtract, and the variance. */
-void nd_norm_statistics(const struct norm_model *model, const struct op_rows *rows, uint64_t row,
-                        const double *x, double *ret_centre, double *ret_var);
+void nd_norm_statistics(const struct norm_model *model, const struct op_rows *rows,
+                        uint64_t row, const double *x, double *ret_centre, double *ret_var);
 
 /* The factor that a variance makes. */
 double nd_norm_scale(const struct norm_model *model, double var);

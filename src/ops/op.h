@@ -15,9 +15,11 @@ enum { OP_MAX_INPUTS = 2 };
 /* What the error of the inputs can do to the output. */
 enum op_bound {
     BOUND_RELATIVE, /* at most `gain` times the relative error */
-    BOUND_ABSOLUTE, /* the absolute errors add up; cancellation can magnify the relative one */
+    BOUND_ABSOLUTE, /* the absolute errors add up; cancellation can magnify the relative one
+                     */
     BOUND_NORM,     /* absolute error times max|weight| / sigma of the row */
-    BOUND_NONE      /* no useful limit (exp, division, a mean): only equal inputs prove a thing */
+    BOUND_NONE /* no useful limit (exp, division, a mean): only equal inputs prove a thing
+                */
 };
 
 /*
@@ -43,12 +45,15 @@ struct op_channel {
     uint64_t at, left;
 };
 
-static inline struct op_channel nd_op_channel_first(const struct op_rows *rows, uint64_t row)
+static inline struct op_channel nd_op_channel_first(const struct op_rows *rows,
+                                                    uint64_t row)
 {
-    return (struct op_channel){.at = (row % rows->period) * rows->per_row, .left = rows->span};
+    return (struct op_channel){.at = (row % rows->period) * rows->per_row,
+                               .left = rows->span};
 }
 
-static inline void nd_op_channel_next(const struct op_rows *rows, struct op_channel *channel)
+static inline void nd_op_channel_next(const struct op_rows *rows,
+                                      struct op_channel *channel)
 {
     if (--channel->left == 0) {
         channel->at++;
@@ -61,27 +66,28 @@ enum norm_grouping { NORM_TRAILING, NORM_CHANNEL, NORM_GROUPS, NORM_INSTANCE };
 
 struct norm_facts {
     enum norm_grouping grouping;
-    bool               centre;  /* subtracts the mean */
-    bool               running; /* may use running statistics instead of the batch's */
-    double             default_eps; /* of the framework that the layer type comes from */
+    bool centre;        /* subtracts the mean */
+    bool running;       /* may use running statistics instead of the batch's */
+    double default_eps; /* of the framework that the layer type comes from */
 };
 
 /* Constants of one layer's replay, read from its attributes. */
 struct op_call {
     unsigned variant;
-    double   number[2];
+    double number[2];
 };
 
 struct op {
-    const char              *name;
-    const char              *types; /* globs separated by blanks; see nd_op_for() */
-    enum op_bound            bound;
-    double                   gain;     /* of BOUND_RELATIVE */
-    const struct norm_facts *norm;     /* NULL: no norm */
-    bool                     product;  /* matrix product or convolution */
-    unsigned                 inputs;   /* that a replay reads; 0: no replay (norms: norm.h) */
-    unsigned                 variants; /* formulas of this name; the reference tells which */
-    /* Rows for a tensor of this shape, and the call's constants; false: cannot be replayed. */
+    const char *name;
+    const char *types; /* globs separated by blanks; see nd_op_for() */
+    enum op_bound bound;
+    double gain;                   /* of BOUND_RELATIVE */
+    const struct norm_facts *norm; /* NULL: no norm */
+    bool product;                  /* matrix product or convolution */
+    unsigned inputs;               /* that a replay reads; 0: no replay (norms: norm.h) */
+    unsigned variants;             /* formulas of this name; the reference tells which */
+    /* Rows for a tensor of this shape, and the call's constants; false: cannot be replayed.
+     */
     bool (*plan)(const struct layer_view *layer, const struct nd_shape *shape,
                  struct op_rows *ret_rows, struct op_call *ret_call);
     void (*row)(const struct op_call *call, const double *const *inputs, uint64_t n,
@@ -95,10 +101,12 @@ struct op {
  */
 const struct op *nd_op_for(const char *type);
 
-/* A number or boolean attribute under any of the blank-separated keys; `otherwise` if none. */
+/* A number or boolean attribute under any of the blank-separated keys; `otherwise` if none.
+ */
 double nd_op_number(const struct layer_view *layer, const char *keys, double otherwise);
 
-/* Rows of the innermost axis (planes of a 4-D tensor): for operators that work elementwise. */
+/* Rows of the innermost axis (planes of a 4-D tensor): for operators that work elementwise.
+ */
 bool nd_op_plan_elementwise(const struct layer_view *layer, const struct nd_shape *shape,
                             struct op_rows *ret_rows, struct op_call *ret_call);
 

@@ -5,8 +5,9 @@
 
 const struct op nd_op_activation = {
     .name = "activation",
-    .types = "*tanh *sigmoid *elu *hardswish* *mish* *softplus* *softsign* *swiglu* *geglu* "
-             "*glu",
+    .types =
+        "*tanh *sigmoid *elu *hardswish* *mish* *softplus* *softsign* *swiglu* *geglu* "
+        "*glu",
     .bound = BOUND_RELATIVE,
     .gain = 8,
 };

@@ -16,7 +16,8 @@ static void gelu_row(const struct op_call *call, const double *const *inputs, ui
     for (uint64_t i = 0; i < n; i++) {
         const double x = inputs[0][i];
         if (call->variant == GELU_ERF)
-            out[i] = 0.5 * x * erfc(-x * root_half); /* erfc keeps the digits of the left tail */
+            out[i] =
+                0.5 * x * erfc(-x * root_half); /* erfc keeps the digits of the left tail */
         else if (call->variant == GELU_TANH)
             out[i] = 0.5 * x * (1 + tanh(root_2_pi * (x + 0.044715 * x * x * x)));
         else

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-static void identity_row(const struct op_call *call, const double *const *inputs, uint64_t n,
-                         double *out)
+static void identity_row(const struct op_call *call, const double *const *inputs,
+                         uint64_t n, double *out)
 {
     (void)call;
     memcpy(out, inputs[0], n * sizeof *out);

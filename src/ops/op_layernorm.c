@@ -1,5 +1,6 @@
 /*
- * LayerNorm in all its classes; also LayerNorm2d, which works over the channels of an image.
+ * LayerNorm in all its classes; also LayerNorm2d, which works over the channels of an
+ * image.
  */
 #include "ops/op.h"
 

@@ -3,8 +3,8 @@
  */
 #include "ops/op.h"
 
-static void multiply_row(const struct op_call *call, const double *const *inputs, uint64_t n,
-                         double *out)
+static void multiply_row(const struct op_call *call, const double *const *inputs,
+                         uint64_t n, double *out)
 {
     (void)call;
     for (uint64_t i = 0; i < n; i++)

@@ -15,7 +15,7 @@ static bool relu_plan(const struct layer_view *layer, const struct nd_shape *sha
     const bool leaky = strstr(layer->type, "eaky") != NULL;
     /* Slope below zero (torch.nn.LeakyReLU: 0.01) and the cap. */
     ret_call->number[0] = leaky ? nd_op_number(layer, "negative_slope alpha", 0.01) : 0;
-    ret_call->number[1] = capped ? 6 : INFINITY;
+    ret_call->number[1] = capped ? 6 : HUGE_VAL;
     return true;
 }
 

@@ -9,7 +9,7 @@ static bool softmax_plan(const struct layer_view *layer, const struct nd_shape *
                          struct op_rows *ret_rows, struct op_call *ret_call)
 {
     struct op_rows rows = {.rank = shape->rank, .period = 1, .span = 1};
-    uint64_t       count;
+    uint64_t count;
 
     if (shape->rank == 0 || !nd_shape_count(shape, &count) || count == 0)
         return false;
@@ -32,7 +32,7 @@ static bool softmax_plan(const struct layer_view *layer, const struct nd_shape *
 static void softmax_row(const struct op_call *call, const double *const *inputs, uint64_t n,
                         double *out)
 {
-    double max = -INFINITY, sum = 0;
+    double max = -HUGE_VAL, sum = 0;
 
     (void)call;
     for (uint64_t i = 0; i < n; i++)

@@ -1,18 +1,18 @@
 /*
- * Storage layouts as digits: each storage axis is a logical axis ("h"), the quotient of
- * one by its block ("c/") or the remainder ("c%").
+ * Storage layouts: each storage axis is a logical axis ("h"), the quotient of one by its
+ * block ("c/") or the remainder ("c%"); layouts.def has the rows.
  */
 #include "tensor/layout.h"
 
 #include <string.h>
+
+#include "tensor/layout_form.h"
 
 static const struct layout layouts[] = {
 #define ND_LAYOUT(word, logical, storage) {#word, logical, storage},
 #include "tensor/layouts.def"
 #undef ND_LAYOUT
 };
-
-enum { FRACTAL_BLOCK = 16 }; /* the cube unit's edge, for axes other than c */
 
 size_t nd_layout_count(void)
 {
@@ -24,11 +24,16 @@ const struct layout *nd_layout_at(size_t i)
     return i < nd_layout_count() ? &layouts[i] : NULL;
 }
 
+static char layout_upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
 const struct layout *nd_layout_by_name(const char *name)
 {
     for (size_t i = 0; i < nd_layout_count(); i++) {
         const char *a = layouts[i].name, *b = name;
-        while (*a != '\0' && (*b >= 'a' && *b <= 'z' ? *b - 32 : *b) == *a)
+        while (*a != '\0' && layout_upper(*b) == layout_upper(*a))
             a++, b++;
         if (*a == '\0' && *b == '\0')
             return &layouts[i];
@@ -41,184 +46,173 @@ bool nd_layout_padded(const struct layout *layout)
     return strchr(layout->storage, '%') != NULL;
 }
 
-struct digit {
-    uint32_t axis; /* logical */
-    char     part; /* 0 whole, '/' quotient, '%' remainder */
-};
-
-/* Reads the row's digits; returns their number (the storage rank). */
-static uint32_t layout_digits(const struct layout *layout, struct digit *ret_digits)
+bool nd_layout_takes_rank(const struct layout *layout, uint32_t rank)
 {
-    uint32_t count = 0;
+    const struct layout *end = layouts + nd_layout_count();
 
-    for (const char *p = layout->storage; *p != '\0'; p++) {
-        ret_digits[count].axis = (uint32_t)(strchr(layout->logical, *p) - layout->logical);
-        ret_digits[count].part = p[1] == '/' || p[1] == '%' ? p[1] : '\0';
-        if (ret_digits[count].part != '\0')
-            p++;
-        count++;
+    for (const struct layout *row = layout; row < end && strcmp(row->name, layout->name) == 0;
+         row++) {
+        const bool star = row->logical[0] == '*';
+        const size_t axes = strlen(row->logical) - star;
+        if (star ? rank >= axes : rank == axes)
+            return true;
     }
-    return count;
+    return false;
 }
 
-/* The block of each logical axis: the stored size of its remainder digit. */
-static void layout_blocks(const struct digit *digits, uint32_t rank,
-                          const struct nd_shape *storage, uint64_t *ret_block)
+/* --- applying --------------------------------------------------------------------------- */
+
+/* The logical shape that an unpadded layout's stored one implies. */
+static void derive_logical(const struct layout *layout, const struct nd_shape *storage,
+                           struct nd_shape *ret_logical)
 {
-    for (uint32_t k = 0; k < rank; k++)
-        if (digits[k].part == '%')
-            ret_block[digits[k].axis] = storage->dim[k];
+    ret_logical->rank = (uint32_t)strlen(layout->logical);
+    for (uint32_t k = 0; k < ret_logical->rank; k++)
+        ret_logical->dim[k] =
+            storage->dim[strchr(layout->storage, layout->logical[k]) - layout->storage];
 }
 
-static const char *layout_contradiction(const struct digit *digits, uint32_t rank,
-                                        const struct nd_shape *storage,
-                                        const struct nd_shape *logical, const uint64_t *block)
+/* The map of one letter: its digits' strides. */
+static struct axis_map form_map(const struct form *form, char letter)
 {
-    for (uint32_t k = 0; k < rank; k++) {
-        const uint64_t dim = logical->dim[digits[k].axis], b = block[digits[k].axis];
-        if (digits[k].part == '\0' && storage->dim[k] != dim)
-            return "a stored dimension differs from the logical one";
-        if (digits[k].part == '%' && b == 0)
-            return "the block dimension is 0";
-        if (digits[k].part == '/' && storage->dim[k] != dim / b + (dim % b != 0))
-            return "the stored block count does not fit the logical dimension";
+    struct axis_map map = {.block = form->block[(unsigned char)letter % FORM_LETTERS]};
+
+    for (uint32_t k = 0; k < form->count; k++) {
+        const struct digit *digit = &form->digit[k];
+        if (digit->letter != letter)
+            continue;
+        if (digit->part == '%')
+            map.inner += digit->stride; /* two on a diagonal add up */
+        else
+            map.outer = digit->stride;
     }
-    return NULL;
+    return map;
+}
+
+static uint32_t form_axis(const struct form *form, char letter)
+{
+    return form->lead + (uint32_t)(strchr(form->letters, letter) - form->letters);
+}
+
+/*
+ * Output channel n lies in group n / out: e groups to a block row, n counting on within
+ * them, so that n % (e * out) is a plain stride.  An input channel counts from where its
+ * group begins among the merged ones.
+ */
+static bool form_link_groups(const struct form *form, struct tensor_view *view)
+{
+    const struct axis_map n = form_map(form, 'n');
+    const uint32_t        from = form_axis(form, 'n'), to = form_axis(form, 'c');
+
+    if (n.outer != n.inner * (int64_t)n.block)
+        return false;
+    view->axis[from] = (struct axis_map){.block = form->dim['n'],
+                                         .outer = form_map(form, 'g').outer, .inner = n.inner};
+    view->axis[to] = (struct axis_map){.block = 1};
+    view->link = (struct axis_link){.is = true, .from = from, .to = to, .div = form->inner[1],
+                                    .mod = form->merged, .times = form->inner[0],
+                                    .map = form_map(form, 'c')};
+    return true;
+}
+
+/* (h * W + w) * 4 + c in blocks of C0: C0 / 4 pixels to a block, c within the pixel. */
+static void form_link_pixels(const struct form *form, struct tensor_view *view)
+{
+    const struct axis_map packed = form_map(form, '4');
+    const uint32_t        from = form_axis(form, 'h'), to = form_axis(form, 'w');
+
+    view->axis[form_axis(form, 'c')] = (struct axis_map){.block = 1, .outer = packed.inner};
+    view->axis[from] = view->axis[to] = (struct axis_map){.block = 1};
+    view->link = (struct axis_link){.is = true, .from = from, .to = to, .div = 1,
+                                    .mod = UINT64_MAX, .times = form->dim['w'],
+                                    .map = {.block = packed.block / 4, .outer = packed.outer,
+                                            .inner = 4 * packed.inner}};
+}
+
+static bool form_apply(const struct form *form, const struct nd_shape *logical,
+                       struct tensor_view *view)
+{
+    view->shape = *logical;
+    view->link = (struct axis_link){.is = false};
+    for (uint32_t k = 0; k < form->rank; k++)
+        view->axis[k] = k < form->lead
+                            ? (struct axis_map){.block = 1, .outer = form->digit[k].stride}
+                            : form_map(form, form->letters[k - form->lead]);
+    if (strchr(form->layout->storage, '4') != NULL)
+        form_link_pixels(form, view);
+    if (form->groups > 1 && !form_link_groups(form, view))
+        return false;
+    return nd_view_check(view);
+}
+
+bool nd_layout_apply_groups(struct tensor_view *view, const struct layout *layout,
+                            const struct nd_shape *storage, const struct nd_shape *logical,
+                            uint64_t groups, uint32_t *inout_c0, const char **ret_why)
+{
+    struct nd_shape shape = *logical;
+    struct form     form;
+
+    if (logical->rank == 0 && nd_layout_padded(layout)) {
+        *ret_why = "a padded layout needs the logical shape";
+        return false;
+    }
+    if (logical->rank == 0 && storage->rank == strlen(layout->logical))
+        derive_logical(layout, storage, &shape);
+    *ret_why = logical->rank == 0 && shape.rank == 0
+                   ? "the stored shape has another rank than the layout"
+                   : nd_form_fit(layout, storage, &shape, groups, &form);
+    if (*ret_why != NULL)
+        return false;
+    const struct digit *last = &form.digit[form.count - 1];
+    if (last->part == '%' && *inout_c0 != 0 && last->size != *inout_c0) {
+        *ret_why = "C0 differs from the last stored dimension";
+        return false;
+    }
+    struct tensor_view made = *view;
+    if (!form_apply(&form, &shape, &made)) {
+        *ret_why = "the bytes are fewer than the layout needs";
+        return false;
+    }
+    *view = made;
+    if (last->part == '%')
+        *inout_c0 = (uint32_t)last->size;
+    return true;
 }
 
 bool nd_layout_apply(struct tensor_view *view, const struct layout *layout,
                      const struct nd_shape *storage, const struct nd_shape *logical,
                      uint32_t *inout_c0, const char **ret_why)
 {
-    struct digit    digits[ND_MAX_RANK];
-    const uint32_t  rank = layout_digits(layout, digits);
-    struct nd_shape shape = {.rank = (uint32_t)strlen(layout->logical)};
-    uint64_t        block[ND_MAX_RANK];
-    int64_t         stride = 1;
+    return nd_layout_apply_groups(view, layout, storage, logical, 1, inout_c0, ret_why);
+}
 
-    if (storage->rank != rank) {
-        *ret_why = "the stored shape has another rank than the layout";
+/* --- storage shapes ---------------------------------------------------------------------- */
+
+bool nd_layout_storage_groups(const struct layout *layout, const struct nd_shape *logical,
+                              uint64_t groups, uint32_t c0, struct nd_shape *ret_storage)
+{
+    struct form form;
+
+    if (!nd_form_read(layout, logical, groups, &form))
         return false;
-    }
-    for (uint32_t k = 0; k < ND_MAX_RANK; k++)
-        block[k] = 1;
-    layout_blocks(digits, rank, storage, block);
-    if (logical->rank == shape.rank) {
-        shape = *logical;
-    } else if (logical->rank != 0 || nd_layout_padded(layout)) {
-        *ret_why = logical->rank == 0 ? "a padded layout needs the logical shape"
-                                      : "the logical shape has another rank than the layout";
+    const struct digit *last = &form.digit[form.count - 1];
+    if (last->part == '%' && c0 == 0)
         return false;
-    } else {
-        for (uint32_t k = 0; k < rank; k++)
-            shape.dim[digits[k].axis] = storage->dim[k];
-    }
-    *ret_why = layout_contradiction(digits, rank, storage, &shape, block);
-    if (*ret_why != NULL)
+    for (uint32_t k = 0; k < form.count; k++)
+        if (form.digit[k].part == '%')
+            form.block[(unsigned char)form.digit[k].letter] =
+                form.digit[k].letter == last->letter ? c0 : FORM_BLOCK;
+    if (form.stored > ND_MAX_RANK || nd_form_measure(&form) != NULL)
         return false;
-    view->shape = shape;
-    for (uint32_t k = 0; k < shape.rank; k++)
-        view->axis[k] = (struct axis_map){.block = block[k]};
-    for (uint32_t k = rank; k-- > 0;) {
-        struct axis_map *axis = &view->axis[digits[k].axis];
-        if (digits[k].part == '%') {
-            axis->inner = stride;
-            if (*inout_c0 != 0 && layout->storage[strlen(layout->storage) - 2] == 'c' &&
-                k == rank - 1 && storage->dim[k] != *inout_c0) {
-                *ret_why = "C0 differs from the last stored dimension";
-                return false;
-            }
-            *inout_c0 = (uint32_t)storage->dim[k];
-        } else {
-            axis->outer = stride;
-        }
-        stride *= (int64_t)(storage->dim[k] == 0 ? 1 : storage->dim[k]);
-    }
-    if (!nd_view_check(view)) {
-        *ret_why = "the bytes are fewer than the layout needs";
-        return false;
-    }
+    ret_storage->rank = form.stored;
+    for (uint32_t k = 0; k < form.stored; k++)
+        if (!nd_form_stored(&form, k, &ret_storage->dim[k]))
+            return false;
     return true;
 }
 
 bool nd_layout_storage(const struct layout *layout, const struct nd_shape *logical, uint32_t c0,
                        struct nd_shape *ret_storage)
 {
-    struct digit   digits[ND_MAX_RANK];
-    const uint32_t rank = layout_digits(layout, digits);
-
-    if (logical->rank != strlen(layout->logical))
-        return false;
-    ret_storage->rank = rank;
-    for (uint32_t k = 0; k < rank; k++) {
-        const uint64_t dim = logical->dim[digits[k].axis];
-        const uint64_t block = layout->logical[digits[k].axis] == 'c' ? c0 : FRACTAL_BLOCK;
-        if (digits[k].part != '\0' && block == 0)
-            return false;
-        ret_storage->dim[k] = digits[k].part == '\0'  ? dim
-                              : digits[k].part == '/' ? dim / block + (dim % block != 0)
-                                                      : block;
-    }
-    return true;
-}
-
-static uint64_t count_nonzero(const struct tensor_view *view, uint64_t first, uint64_t count)
-{
-    double   values[2 * 512];
-    uint64_t nonzero = 0;
-
-    while (count > 0) {
-        const uint64_t n = count < 512 ? count : 512;
-        nd_view_decode(view, first, n, values);
-        const uint64_t parts = nd_dtype_info(view->dtype)->kind == ND_KIND_COMPLEX ? 2 : 1;
-        for (uint64_t i = 0; i < n * parts; i++)
-            nonzero += values[i] != 0; /* true for NaN */
-        first += n;
-        count -= n;
-    }
-    return nonzero;
-}
-
-/*
- * The padding splits into one slab per blocked axis: there the axis runs through its
- * padding, the axes before it through their real size, those behind through all of it.
- * With that axis moved to the front, a slab is one range of flat indices.
- */
-uint64_t nd_layout_padding_nonzero(const struct tensor_view *storage_view,
-                                   const struct layout *layout, const struct nd_shape *logical,
-                                   uint32_t c0)
-{
-    struct tensor_view full = *storage_view;
-    struct nd_shape    padded = *logical;
-    const char        *why;
-    uint64_t           nonzero = 0;
-    struct digit       digits[ND_MAX_RANK];
-    const uint32_t     rank = layout_digits(layout, digits);
-
-    for (uint32_t k = 0; k < rank; k++)
-        if (digits[k].part == '/')
-            for (uint32_t j = 0; j < rank; j++)
-                if (digits[j].part == '%' && digits[j].axis == digits[k].axis)
-                    padded.dim[digits[k].axis] = storage_view->shape.dim[k] * storage_view->shape.dim[j];
-    if (!nd_layout_apply(&full, layout, &storage_view->shape, &padded, &c0, &why))
-        return 0;
-    for (uint32_t a = 0; a < logical->rank; a++) {
-        if (padded.dim[a] == logical->dim[a])
-            continue;
-        struct tensor_view slab = full;
-        uint32_t           order[ND_MAX_RANK];
-        uint64_t           rest = 1;
-        for (uint32_t k = 0; k < a; k++)
-            slab.shape.dim[k] = logical->dim[k];
-        order[0] = a;
-        for (uint32_t k = 0, to = 1; k < logical->rank; k++)
-            if (k != a)
-                order[to++] = k;
-        nd_view_permute(&slab, order);
-        for (uint32_t k = 1; k < logical->rank; k++)
-            rest *= slab.shape.dim[k];
-        slab.contiguous = false; /* the range lies in padding, not from base */
-        nonzero += count_nonzero(&slab, logical->dim[a] * rest, (padded.dim[a] - logical->dim[a]) * rest);
-    }
-    return nonzero;
+    return nd_layout_storage_groups(layout, logical, 1, c0, ret_storage);
 }

@@ -23,6 +23,20 @@ struct axis_map {
     int64_t  outer, inner;
 };
 
+/*
+ * One more digit, of an index that two axes make together: (i / div % mod) * times + j for
+ * index i along `from` and j along `to`.  The layouts that need it pack several groups, or
+ * the pixels of several rows, into one block (FRACTAL_Z of a grouped convolution,
+ * FRACTAL_Z_C04); the axis `to` has no map of its own then.
+ */
+struct axis_link {
+    bool            is;
+    uint32_t        from, to; /* ND_NO_AXIS: an axis of size 1 that was squeezed out */
+    uint64_t        div, mod, times;
+    struct axis_map map;
+};
+#define ND_NO_AXIS UINT32_MAX
+
 struct tensor_view {
     const unsigned char *data;      /* the first byte of the extent; may be unaligned */
     uint64_t             data_size; /* bytes readable there */
@@ -32,6 +46,7 @@ struct tensor_view {
     uint64_t             count;     /* elements of shape */
     uint64_t             base;      /* element offset of logical index 0 */
     struct axis_map      axis[ND_MAX_RANK];
+    struct axis_link     link;
     bool                 contiguous; /* logical order is byte order from base */
 };
 
@@ -48,6 +63,22 @@ bool nd_view_check(struct tensor_view *view);
 
 /* Reorders the axes: logical axis k of the result is axis order[k] of the source. */
 void nd_view_permute(struct tensor_view *view, const uint32_t *order);
+/* Lays the axes that are not of size 1 under the like dimensions of `shape`, which differs
+ * from the view's in dimensions of size 1 alone. */
+void nd_view_squeeze_to(struct tensor_view *view, const struct nd_shape *shape);
+
+/* Where index i along an axis lies, in elements. */
+static inline int64_t nd_axis_offset(const struct axis_map *axis, uint64_t i)
+{
+    if (axis->block == 1)
+        return (int64_t)i * axis->outer;
+    return (int64_t)(i / axis->block) * axis->outer + (int64_t)(i % axis->block) * axis->inner;
+}
+/* How far an index along the link's `from` moves the index along its `to`. */
+static inline uint64_t nd_link_shift(const struct axis_link *link, uint64_t i)
+{
+    return i / link->div % link->mod * link->times;
+}
 
 /*
  * Copies `count` elements from logical flat index `first` to dst, in logical order and

@@ -21,7 +21,7 @@ static const struct entry entries[] = {
 #include "text/phrases.def"
 #include "text/help.def"
 #include "text/compare.def"
-#include "text/checks.def"
+#include "text/diagnosis.def"
 #undef ND_TEXT
 };
 /* clang-format on */

@@ -13,20 +13,20 @@ enum { MAX_LAYERS = 512, MAX_SLOTS = 12, MAX_ATTRIBUTES = 12, METRICS = 6 };
 
 struct scene_layer {
     struct layer_view side[2];
-    struct slot_view  slots[2][MAX_SLOTS];
-    struct attribute  attributes[2][MAX_ATTRIBUTES];
-    struct nd_slot    compared[MAX_SLOTS];
-    struct nd_layer   layer;
+    struct slot_view slots[2][MAX_SLOTS];
+    struct attribute attributes[2][MAX_ATTRIBUTES];
+    struct nd_slot compared[MAX_SLOTS];
+    struct nd_layer layer;
 };
 
 struct scene {
-    struct arena          *arena;
-    struct scene_layer     layers[MAX_LAYERS];
-    size_t                 count;
-    struct nd_layer        list[MAX_LAYERS];
+    struct arena *arena;
+    struct scene_layer layers[MAX_LAYERS];
+    size_t count;
+    struct nd_layer list[MAX_LAYERS];
     struct layer_pair_view pairs[MAX_LAYERS];
-    struct nd_result       result;
-    struct diagnosis       diagnosis;
+    struct nd_result result;
+    struct diagnosis diagnosis;
 };
 
 struct scene *scene_new(void)
@@ -53,11 +53,19 @@ void scene_layer(struct scene *scene, const char *name, const char *type)
 {
     struct scene_layer *of = &scene->layers[scene->count];
 
-    of->layer = (struct nd_layer){.index = scene->count++, .step = -1, .rank = -1, .name = name,
-                                  .candidate_name = name, .type = type, .direction = "forward",
-                                  .matched_by = ND_MATCH_EXACT, .slots = of->compared};
+    of->layer = (struct nd_layer){.index = scene->count++,
+                                  .step = -1,
+                                  .rank = -1,
+                                  .name = name,
+                                  .candidate_name = name,
+                                  .type = type,
+                                  .direction = "forward",
+                                  .matched_by = ND_MATCH_EXACT,
+                                  .slots = of->compared};
     for (int side = 0; side < 2; side++)
-        of->side[side] = (struct layer_view){.name = name, .type = type, .direction = "forward",
+        of->side[side] = (struct layer_view){.name = name,
+                                             .type = type,
+                                             .direction = "forward",
                                              .slots = of->slots[side],
                                              .attributes = of->attributes[side]};
 }
@@ -80,10 +88,19 @@ void scene_step(struct scene *scene, int64_t step)
     last(scene)->layer.step = step;
 }
 
+static struct nd_metric_value metric(const char *key, enum nd_metric_kind kind, double a,
+                                     double b)
+{
+    return (struct nd_metric_value){
+        .key = key, .kind = kind, .value = {a, b}
+    };
+}
+
 static void slot_metrics(struct scene *scene, struct nd_slot *slot, uint64_t n,
                          const float *r, const float *c)
 {
-    struct nd_metric_value *metrics = nd_arena_alloc(scene->arena, METRICS, sizeof *metrics);
+    struct nd_metric_value *metrics =
+        nd_arena_alloc(scene->arena, METRICS, sizeof *metrics);
     double rr = 0, cc = 0, ee = 0, mean[2] = {0, 0}, min[2] = {HUGE_VAL, HUGE_VAL};
     double max[2] = {-HUGE_VAL, -HUGE_VAL};
 
@@ -114,12 +131,13 @@ static void slot_metrics(struct scene *scene, struct nd_slot *slot, uint64_t n,
                  : slot->drift < 1e-1           ? ND_TIER_ELEVATED
                                                 : ND_TIER_FAULT;
     const struct nd_metric_value values[METRICS] = {
-        {.key = "rel_l2", .value = {slot->drift}},
-        {.key = "rmse", .value = {sqrt(ee / (double)n)}},
-        {.key = "min", .kind = ND_METRIC_PAIR, .value = {min[0], min[1]}},
-        {.key = "max", .kind = ND_METRIC_PAIR, .value = {max[0], max[1]}},
-        {.key = "mean", .kind = ND_METRIC_PAIR, .value = {mean[0], mean[1]}},
-        {.key = "norm", .kind = ND_METRIC_PAIR, .value = {sqrt(rr), sqrt(cc)}}};
+        metric("rel_l2", ND_METRIC_NUMBER, slot->drift, 0),
+        metric("rmse", ND_METRIC_NUMBER, sqrt(ee / (double)n), 0),
+        metric("min", ND_METRIC_PAIR, min[0], min[1]),
+        metric("max", ND_METRIC_PAIR, max[0], max[1]),
+        metric("mean", ND_METRIC_PAIR, mean[0], mean[1]),
+        metric("norm", ND_METRIC_PAIR, sqrt(rr), sqrt(cc)),
+    };
     memcpy(metrics, values, sizeof values);
     slot->metrics = metrics;
     slot->metric_count = METRICS;
@@ -130,20 +148,27 @@ void scene_integers(struct scene *scene, const char *name, uint64_t n, uint64_t 
     struct scene_layer *of = last(scene);
 
     of->compared[of->layer.slot_count++] = (struct nd_slot){
-        .name = name, .evidence = ND_EVIDENCE_VALUES, .shape = {.rank = 1, .dim = {n}},
-        .dtype = {"int64", "int64"}, .n = n, .differ = differ,
-        .drift = (double)differ / (double)n, .hidden_up_to = (double)NAN,
-        .found_drift = (double)NAN, .tier = differ > 0 ? ND_TIER_FAULT : ND_TIER_EXACT};
+        .name = name,
+        .evidence = ND_EVIDENCE_VALUES,
+        .shape = {.rank = 1, .dim = {n}},
+        .dtype = {"int64",   "int64"   },
+        .n = n,
+        .differ = differ,
+        .drift = (double)differ / (double)n,
+        .hidden_up_to = (double)NAN,
+        .found_drift = (double)NAN,
+        .tier = differ > 0 ? ND_TIER_FAULT : ND_TIER_EXACT
+    };
 }
 
 void scene_slot(struct scene *scene, const char *name, enum nd_dtype real, uint32_t rank,
                 const uint64_t *dim, const double *reference, const double *candidate)
 {
     struct scene_layer *of = last(scene);
-    struct nd_shape     shape = {.rank = rank};
+    struct nd_shape shape = {.rank = rank};
     const double *const given[2] = {reference, candidate};
-    float              *values[2];
-    uint64_t            count;
+    float *values[2];
+    uint64_t count;
 
     memcpy(shape.dim, dim, rank * sizeof *dim);
     nd_shape_count(&shape, &count);
@@ -159,25 +184,31 @@ void scene_slot(struct scene *scene, const char *name, enum nd_dtype real, uint3
     if (candidate == NULL)
         return;
     struct nd_slot *slot = &of->compared[of->layer.slot_count++];
-    *slot = (struct nd_slot){.name = name, .evidence = ND_EVIDENCE_VALUES, .shape = shape,
-                             .shape_of = {shape, shape}, .hidden_up_to = (double)NAN,
-                             .found_drift = (double)NAN, .judged = true,
-                             .dtype = {nd_dtype_info(real)->name, nd_dtype_info(real)->name}};
+    *slot = (struct nd_slot){
+        .name = name,
+        .evidence = ND_EVIDENCE_VALUES,
+        .shape = shape,
+        .shape_of = {shape,                     shape                    },
+        .hidden_up_to = (double)NAN,
+        .found_drift = (double)NAN,
+        .judged = true,
+        .dtype = {nd_dtype_info(real)->name, nd_dtype_info(real)->name}
+    };
     slot_metrics(scene, slot, count, values[0], values[1]);
 }
 
 const struct diagnosis *scene_diagnose(struct scene *scene)
 {
     struct nd_error error;
-    size_t          over = ND_NO_INDEX;
+    size_t over = ND_NO_INDEX;
 
     for (size_t i = 0; i < scene->count; i++) {
         struct scene_layer *of = &scene->layers[i];
         for (int side = 0; side < 2; side++)
             scene->pairs[i].side[side] = &of->side[side];
         for (size_t k = 0; k < of->layer.slot_count; k++)
-            if (strncmp(of->compared[k].name, "output", 6) == 0
-                && of->compared[k].tier > of->layer.tier)
+            if (strncmp(of->compared[k].name, "output", 6) == 0 &&
+                of->compared[k].tier > of->layer.tier)
                 of->layer.tier = of->compared[k].tier;
         if (over == ND_NO_INDEX && of->layer.tier >= ND_TIER_ELEVATED)
             over = i;
@@ -189,10 +220,11 @@ const struct diagnosis *scene_diagnose(struct scene *scene)
                                                          .order = ND_ORDER_RECORDED};
     scene->result.layers = scene->list;
     scene->result.layer_count = scene->count;
-    const struct diagnosis_input input = {.result = &scene->result, .layers = scene->pairs,
-                                          .max_mem = 1u << 28, .jobs = 2};
+    const struct diagnosis_input input = {
+        .result = &scene->result, .layers = scene->pairs, .max_mem = 1u << 28, .jobs = 2};
     return nd_diagnose(&input, over, scene->arena, &scene->diagnosis, &error) == ND_OK
-               ? &scene->diagnosis : NULL;
+               ? &scene->diagnosis
+               : NULL;
 }
 
 const struct nd_finding *scene_finding(const struct diagnosis *diagnosis, const char *id)

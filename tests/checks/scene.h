@@ -10,7 +10,7 @@
 struct scene;
 
 struct scene *scene_new(void);
-void          scene_free(struct scene *scene);
+void scene_free(struct scene *scene);
 
 /* Adds a layer; what follows is about the last one added. */
 void scene_layer(struct scene *scene, const char *name, const char *type);
@@ -32,7 +32,8 @@ const struct nd_finding *scene_finding(const struct diagnosis *diagnosis, const 
 /* A parameter of a cause; NAN: not there. */
 double scene_parameter(const struct nd_cause *cause, const char *key);
 
-/* Numbers that look normal, the same on every machine: a sum of twelve uniform ones less 6. */
+/* Numbers that look normal, the same on every machine: a sum of twelve uniform ones less 6.
+ */
 double scene_normal(uint64_t *state);
 
 #endif

@@ -22,11 +22,12 @@ struct tensors {
 static struct tensors *tensors_new(void)
 {
     struct tensors *t = calloc(1, sizeof *t);
-    uint64_t        state = 7;
+    uint64_t state = 7;
 
     for (int i = 0; i < N; i++) /* rows of different scale: eps shows in the small ones */
-        t->x[i] = (double)(float)(scene_normal(&state) * pow(10, -2.0 * (i / COLUMNS) / ROWS)
-                                  * 0.02 + 0.01);
+        t->x[i] = (double)(float)(scene_normal(&state) *
+                                      pow(10, -2.0 * (i / COLUMNS) / ROWS) * 0.02 +
+                                  0.01);
     for (int c = 0; c < COLUMNS; c++) {
         t->w[c] = (double)(float)(1 + 0.3 * scene_normal(&state));
         t->b[c] = (double)(float)(0.2 * scene_normal(&state));
@@ -44,7 +45,8 @@ static void layer_norm(const double *x, const double *w, const double *b, double
         for (int c = 0; c < COLUMNS; c++)
             var += (x[r * COLUMNS + c] - mean) * (x[r * COLUMNS + c] - mean) / COLUMNS;
         for (int c = 0; c < COLUMNS; c++)
-            out[r * COLUMNS + c] = (x[r * COLUMNS + c] - mean) / sqrt(var + eps) * w[c] + b[c];
+            out[r * COLUMNS + c] =
+                (x[r * COLUMNS + c] - mean) / sqrt(var + eps) * w[c] + b[c];
     }
 }
 
@@ -66,7 +68,7 @@ static void add_norm(struct scene *scene, const struct tensors *t, enum nd_dtype
 static void names_another_eps_and_both_values(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     layer_norm(t->x, t->w, t->b, 1e-5, t->y);
@@ -95,7 +97,7 @@ static void names_another_eps_and_both_values(void **state)
 static void finds_the_reference_to_be_the_wrong_side(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     layer_norm(t->x, t->w, t->b, 1e-4, t->y); /* although it declares 1e-5 */
@@ -113,7 +115,7 @@ static void finds_the_reference_to_be_the_wrong_side(void **state)
 static void names_another_eps_without_weights(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     layer_norm(t->x, t->w, t->b, 1e-5, t->y);
@@ -122,7 +124,8 @@ static void names_another_eps_without_weights(void **state)
     const struct diagnosis *diagnosis = scene_diagnose(scene);
     assert_int_equal(diagnosis->origin, 1);
     assert_string_equal(diagnosis->causes[0].id, "eps");
-    assert_true(fabs(scene_parameter(&diagnosis->causes[0], "candidate") / 1e-3 - 1) < 0.01);
+    assert_true(fabs(scene_parameter(&diagnosis->causes[0], "candidate") / 1e-3 - 1) <
+                0.01);
     scene_free(scene);
     free(t);
 }
@@ -130,14 +133,15 @@ static void names_another_eps_without_weights(void **state)
 static void finds_no_origin_in_a_clean_bfloat16_pair(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
-    uint64_t        random = 11;
+    struct scene *scene = scene_new();
+    uint64_t random = 11;
 
     (void)state;
     for (int i = 0; i < N; i++)
         t->x[i] = nd_dtype_round(ND_DTYPE_bf16, t->x[i]);
     layer_norm(t->x, t->w, t->b, 1e-5, t->y);
-    for (int i = 0; i < N; i++) /* rounded once more before the weight, as fused kernels do */
+    for (int i = 0; i < N;
+         i++) /* rounded once more before the weight, as fused kernels do */
         t->other[i] = t->y[i] * (1 + 0x1p-9 * scene_normal(&random));
     add_norm(scene, t, ND_DTYPE_bf16, t->y, t->other, true);
     const struct diagnosis *diagnosis = scene_diagnose(scene);
@@ -152,8 +156,8 @@ static void finds_no_origin_in_a_clean_bfloat16_pair(void **state)
 static void clears_a_layer_that_only_passes_on_its_input(void **state)
 {
     struct tensors *t = tensors_new(), *moved = tensors_new();
-    struct scene   *scene = scene_new();
-    uint64_t        random = 3;
+    struct scene *scene = scene_new();
+    uint64_t random = 3;
 
     (void)state;
     for (int i = 0; i < N; i++)
@@ -182,7 +186,7 @@ static void clears_a_layer_that_only_passes_on_its_input(void **state)
 static void says_gap_where_nothing_made_the_input_differ(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     layer_norm(t->x, t->w, t->b, 1e-5, t->y);
@@ -204,7 +208,7 @@ static void says_gap_where_nothing_made_the_input_differ(void **state)
 static void says_different_input_before_anything_else(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     layer_norm(t->x, t->w, t->b, 1e-5, t->y);
@@ -225,7 +229,7 @@ static void says_different_input_before_anything_else(void **state)
 static void names_weights_that_stand_out(void **state)
 {
     struct tensors *t = tensors_new(), *moved = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     for (int c = 0; c < COLUMNS; c++)
@@ -249,7 +253,7 @@ static void names_weights_that_stand_out(void **state)
 static void finds_where_nan_appears_first(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     layer_norm(t->x, t->w, t->b, 1e-5, t->y);
@@ -271,7 +275,7 @@ static void finds_where_nan_appears_first(void **state)
 static void names_float32_values_on_the_bfloat16_grid(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     layer_norm(t->x, t->w, t->b, 1e-5, t->y);
@@ -289,10 +293,59 @@ static void names_float32_values_on_the_bfloat16_grid(void **state)
     free(t);
 }
 
+/* Channels of 4 images of 3 channels and 16 positions. */
+static void batch_norm(const double *x, const double *mean, const double *var, double *out)
+{
+    for (int i = 0; i < 192; i++) {
+        const int c = i / 16 % 3;
+        out[i] = (x[i] - mean[c]) / sqrt(var[c] + 1e-5);
+    }
+}
+
+static void tells_running_statistics_from_those_of_the_batch(void **state)
+{
+    static const uint64_t images[] = {4, 3, 16}, channels[] = {3};
+    static const double running[] = {0.3, -0.2, 0.1}, spread[] = {1.5, 0.7, 2};
+    static const double ones[] = {1, 1, 1}, zeros[] = {0, 0, 0};
+    struct scene *scene = scene_new();
+    double x[192], batch[192], kept[192], mean[3] = {0, 0, 0}, var[3] = {0, 0, 0};
+    uint64_t random = 9;
+
+    (void)state;
+    for (int i = 0; i < 192; i++) {
+        x[i] = (double)(float)scene_normal(&random);
+        mean[i / 16 % 3] += x[i] / 64;
+    }
+    for (int i = 0; i < 192; i++)
+        var[i / 16 % 3] += (x[i] - mean[i / 16 % 3]) * (x[i] - mean[i / 16 % 3]) / 64;
+    batch_norm(x, mean, var, batch);
+    batch_norm(x, running, spread, kept);
+    scene_layer(scene, "bn", "BatchNorm1d");
+    scene_number(scene, 0, "eps", 1e-5);
+    scene_number(scene, 0, "training", 0);
+    scene_slot(scene, "input.0", ND_DTYPE_f32, 3, images, x, x);
+    scene_slot(scene, "output.0", ND_DTYPE_f32, 3, images, kept, batch);
+    scene_slot(scene, "param.weight", ND_DTYPE_f32, 1, channels, ones, NULL);
+    scene_slot(scene, "param.bias", ND_DTYPE_f32, 1, channels, zeros, NULL);
+    scene_slot(scene, "state.running_mean", ND_DTYPE_f32, 1, channels, running, NULL);
+    scene_slot(scene, "state.running_var", ND_DTYPE_f32, 1, channels, spread, NULL);
+    const struct diagnosis *diagnosis = scene_diagnose(scene);
+    assert_int_equal(diagnosis->origin, 0);
+    assert_string_equal(diagnosis->causes[0].id, "running_vs_batch");
+    assert_int_equal(diagnosis->causes[0].status, ND_CAUSE_CONFIRMED);
+    const struct nd_finding *line = scene_finding(diagnosis, "statistics");
+    assert_int_equal(line->status, ND_CHECK_MISMATCH);
+    assert_string_equal(line->declared[0], "running");
+    assert_null(line->declared[1]);
+    assert_string_equal(line->recovered[0], "running");
+    assert_string_equal(line->recovered[1], "batch");
+    scene_free(scene);
+}
+
 static void names_a_tail_that_was_not_written(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     layer_norm(t->x, t->w, t->b, 1e-5, t->y);
@@ -311,9 +364,9 @@ static void names_a_tail_that_was_not_written(void **state)
 static void sees_growth_where_inputs_are_missing(void **state)
 {
     static const double sizes[] = {2e-7, 3e-7, 4e-7, 1e-3, 1.2e-3};
-    struct tensors     *t = tensors_new();
-    struct scene       *scene = scene_new();
-    uint64_t            random = 5;
+    struct tensors *t = tensors_new();
+    struct scene *scene = scene_new();
+    uint64_t random = 5;
 
     (void)state;
     for (int k = 0; k < 5; k++) {
@@ -330,10 +383,33 @@ static void sees_growth_where_inputs_are_missing(void **state)
     free(t);
 }
 
+static void proves_an_earlier_output_to_be_the_missing_input(void **state)
+{
+    struct tensors *t = tensors_new();
+    struct scene *scene = scene_new();
+    uint64_t random = 3;
+
+    (void)state;
+    layer_norm(t->x, t->w, t->b, 1e-5, t->y);
+    layer_norm(t->x, t->w, t->b, 1.02e-5, t->other); /* far below the noise before it */
+    scene_layer(scene, "noisy", "Linear");
+    for (int i = 0; i < N; i++)
+        t->b[i % COLUMNS] = scene_normal(&random); /* any numbers: another layer's output */
+    scene_slot(scene, "output.0", ND_DTYPE_f32, 1, vector, t->w, t->b);
+    scene_layer(scene, "first", "Linear");
+    scene_slot(scene, "output.0", ND_DTYPE_f32, 2, matrix, t->x, t->x);
+    scene_layer(scene, "norm", "LayerNorm");
+    scene_slot(scene, "output.0", ND_DTYPE_f32, 2, matrix, t->y, t->other);
+    const struct diagnosis *diagnosis = scene_diagnose(scene);
+    assert_int_equal(diagnosis->roles[2], ND_ROLE_ORIGIN);
+    scene_free(scene);
+    free(t);
+}
+
 static void never_blames_a_container(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     layer_norm(t->x, t->w, t->b, 1e-5, t->y);
@@ -352,7 +428,7 @@ static void never_blames_a_container(void **state)
 static void offers_the_commands_that_would_settle_open_steps(void **state)
 {
     struct tensors *t = tensors_new();
-    struct scene   *scene = scene_new();
+    struct scene *scene = scene_new();
 
     (void)state;
     layer_norm(t->x, t->w, t->b, 1e-5, t->y);
@@ -381,8 +457,10 @@ int main(void)
         cmocka_unit_test(names_weights_that_stand_out),
         cmocka_unit_test(finds_where_nan_appears_first),
         cmocka_unit_test(names_float32_values_on_the_bfloat16_grid),
+        cmocka_unit_test(tells_running_statistics_from_those_of_the_batch),
         cmocka_unit_test(names_a_tail_that_was_not_written),
         cmocka_unit_test(sees_growth_where_inputs_are_missing),
+        cmocka_unit_test(proves_an_earlier_output_to_be_the_missing_input),
         cmocka_unit_test(never_blames_a_container),
         cmocka_unit_test(offers_the_commands_that_would_settle_open_steps),
     };

@@ -156,7 +156,7 @@ static void child_redirect(int fd, const char *name)
 
 static int script_run(const char *folder, const char *work, const char *tool)
 {
-    char script[4096], streams[2][4096], path[8192], sandbox[4096];
+    char script[4200], streams[2][4200], path[8192], sandbox[4200];
     char *slash;
 
     snprintf(script, sizeof script, "%s/cmd", folder);

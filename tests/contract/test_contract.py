@@ -133,6 +133,15 @@ class Tiers(Case):
             self.assertAlmostEqual(self.slot(report)["metrics"]["max_abs"] / (0.6 * size), 1, delta=1e-12)
 
 
+    def test_complex_elements_are_measured_by_modulus(self):
+        a = npy("F32", (4,), [3.0, 4.0] * 4, descr="<c8")  # 3+4i, modulus 5
+        b = npy("F32", (4,), [3.0, 7.0] * 4, descr="<c8")  # error 3i
+        report = self.compare(a, b, "--metrics", "all", status=1)
+        self.assertAlmostEqual(report["layers"][0]["drift"], 0.6, delta=1e-15)
+        self.assertEqual(self.slot(report)["metrics"]["max_abs"], 3)
+        self.assertEqual(self.slot(report)["n"], 4)
+
+
 class Nonfinite(Case):
     def test_nan_against_a_number_is_a_fault(self):
         report = self.tensors([1.0, 2.0, NAN], [1.0, NAN, NAN], status=1)

@@ -11,17 +11,17 @@
 #include "ops/ops.def"
 #undef ND_OP
 
-static const struct op *const registry_ops[] = {
+static const struct op *const ops_rows[] = {
 #define ND_OP(word) &nd_op_##word,
 #include "ops/ops.def"
 #undef ND_OP
 };
 
 /* Calls found on the next blank-separated word; false at the end. */
-static bool registry_word(const char **at, char *word, size_t size)
+static bool ops_word(const char **at, char *word, size_t size)
 {
     const char *start = *at + strspn(*at, " ");
-    size_t      len = strcspn(start, " ");
+    size_t len = strcspn(start, " ");
 
     if (len == 0)
         return false;
@@ -33,11 +33,11 @@ static bool registry_word(const char **at, char *word, size_t size)
     return true;
 }
 
-static bool registry_matches(const char *types, const char *plain)
+static bool ops_matches(const char *types, const char *plain)
 {
     char glob[64];
 
-    while (registry_word(&types, glob, sizeof glob))
+    while (ops_word(&types, glob, sizeof glob))
         if (nd_glob_match(glob, plain))
             return true;
     return false;
@@ -45,7 +45,7 @@ static bool registry_matches(const char *types, const char *plain)
 
 const struct op *nd_op_for(const char *type)
 {
-    char   plain[128];
+    char plain[128];
     size_t len = 0;
 
     for (; *type != '\0' && len + 1 < sizeof plain; type++)
@@ -54,9 +54,9 @@ const struct op *nd_op_for(const char *type)
     plain[len] = '\0';
     if (len == 0)
         return NULL;
-    for (size_t i = 0; i < sizeof registry_ops / sizeof *registry_ops; i++)
-        if (registry_matches(registry_ops[i]->types, plain))
-            return registry_ops[i];
+    for (size_t i = 0; i < sizeof ops_rows / sizeof *ops_rows; i++)
+        if (ops_matches(ops_rows[i]->types, plain))
+            return ops_rows[i];
     return NULL;
 }
 
@@ -64,10 +64,10 @@ double nd_op_number(const struct layer_view *layer, const char *keys, double oth
 {
     char key[64];
 
-    while (registry_word(&keys, key, sizeof key)) {
+    while (ops_word(&keys, key, sizeof key)) {
         const struct attribute *attribute = nd_layer_attribute(layer, key);
-        if (attribute != NULL && (attribute->kind == ATTRIBUTE_NUMBER
-                                  || attribute->kind == ATTRIBUTE_BOOL))
+        if (attribute != NULL &&
+            (attribute->kind == ATTRIBUTE_NUMBER || attribute->kind == ATTRIBUTE_BOOL))
             return attribute->number;
     }
     return otherwise;
@@ -80,8 +80,8 @@ bool nd_op_plan_elementwise(const struct layer_view *layer, const struct nd_shap
                             struct op_rows *ret_rows, struct op_call *ret_call)
 {
     struct op_rows rows = {.rank = shape->rank, .row_len = 1, .period = 1, .span = 1};
-    uint64_t       count;
-    uint32_t       axis = shape->rank;
+    uint64_t count;
+    uint32_t axis = shape->rank;
 
     (void)layer;
     if (!nd_shape_count(shape, &count) || count == 0)

@@ -1,0 +1,33 @@
+/*
+ * One walk over the layers in execution order, as the tests of a single layer see it.
+ */
+#ifndef ND_CHECKS_WALK_H
+#define ND_CHECKS_WALK_H
+
+#include "checks/origin.h"
+#include "checks/producer.h"
+#include "checks/weights.h"
+
+enum { WALK_RECENT = 10 }; /* layers that make the running level */
+
+struct walk {
+    const struct diagnosis_input *input;
+    const struct layer_facts *facts;
+    struct arena *arena;
+    struct origin *origin;
+    struct producers producers;
+    struct weights weights;
+    /* of the current run: a step of a rank */
+    size_t first;    /* its first layer */
+    size_t produced; /* layers with outputs so far */
+    double worst;    /* largest relative error of an output so far */
+    double recent[WALK_RECENT];
+    bool is_bad;      /* NaN or infinity seen */
+    bool is_tainted;  /* an origin or a gap lies before */
+    bool was_tainted; /* in an earlier step */
+};
+
+/* Judges layer i on what the walk has seen: sets its role, kind and reason. */
+void nd_walk_judge(struct walk *walk, size_t i);
+
+#endif

@@ -1,0 +1,282 @@
+/*
+ * Gathering: elements in logical order out of any storage.
+ *
+ * A row is a run along the last axis.  Where a row's elements lie far apart and the next
+ * rows' elements lie beside them (NC1HWC0 read as NCHW, NHWC as NCHW, FRACTAL_NZ), taking
+ * row after row would load every cache line once for each of them.  So rows advance
+ * together, a piece at a time: what one row brings into the cache the next ones find there.
+ */
+#include "tensor/view.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    GATHER_ROWS = 64,  /* rows that advance together: a block of FRACTAL_NZ and to spare */
+    GATHER_PIECE = 64, /* elements of each: all pieces' lines stay in a 32 KiB cache */
+};
+
+/* The view with its axes of size 1 gone and neighbours of one stride made one. */
+struct plan {
+    uint32_t               rank;
+    uint64_t               dim[ND_MAX_RANK];
+    struct axis_map        axis[ND_MAX_RANK];
+    const struct axis_link *link; /* NULL: none; then `from` and `to` count plan's axes */
+    uint32_t               from, to;
+    const unsigned char   *data; /* of index 0 */
+    unsigned               size; /* of an element */
+};
+
+static bool plan_merges(const struct plan *plan, const struct axis_map *axis, uint64_t dim)
+{
+    const struct axis_map *before = &plan->axis[plan->rank - 1];
+    int64_t                step;
+
+    return before->block == 1 && axis->block == 1 &&
+           !__builtin_mul_overflow((int64_t)dim, axis->outer, &step) && step == before->outer;
+}
+
+static void plan_make(const struct tensor_view *view, struct plan *plan)
+{
+    const struct axis_link *link = view->link.is ? &view->link : NULL;
+
+    plan->rank = 0;
+    plan->link = link;
+    plan->from = plan->to = ND_NO_AXIS;
+    plan->size = nd_dtype_info(view->dtype)->size;
+    plan->data = view->data + view->base * plan->size;
+    for (uint32_t k = 0; k < view->shape.rank; k++) {
+        const bool linked = link != NULL && (link->from == k || link->to == k);
+        const uint64_t dim = view->shape.dim[k];
+        if (dim == 1)
+            continue;
+        if (!linked && plan->rank > 0 && plan->from != plan->rank - 1 &&
+            plan->to != plan->rank - 1 && plan_merges(plan, &view->axis[k], dim)) {
+            plan->dim[plan->rank - 1] *= dim;
+            plan->axis[plan->rank - 1].outer = view->axis[k].outer;
+            continue;
+        }
+        if (linked)
+            *(link->from == k ? &plan->from : &plan->to) = plan->rank;
+        plan->dim[plan->rank] = dim;
+        plan->axis[plan->rank++] = view->axis[k];
+    }
+    if (plan->rank == 0) {
+        plan->dim[plan->rank] = 1;
+        plan->axis[plan->rank++] = (struct axis_map){.block = 1};
+    }
+}
+
+/* --- rows ---------------------------------------------------------------------------- */
+
+/* A row: where its index 0 lies, and how far the link shifts its indices. */
+struct row {
+    const unsigned char *at;
+    uint64_t             shift;
+};
+
+static struct row row_at(const struct plan *plan, const uint64_t *index)
+{
+    const uint32_t last = plan->rank - 1;
+    int64_t        offset = 0;
+    uint64_t       shift = 0;
+
+    for (uint32_t k = 0; k < last; k++)
+        offset += nd_axis_offset(&plan->axis[k], index[k]);
+    if (plan->link != NULL && plan->from != ND_NO_AXIS && plan->from != last)
+        shift = nd_link_shift(plan->link, index[plan->from]);
+    if (plan->link != NULL && plan->to != last && plan->from != last) {
+        const uint64_t j = plan->to == ND_NO_AXIS ? 0 : index[plan->to];
+        offset += nd_axis_offset(&plan->link->map, j + shift);
+        shift = 0;
+    } else if (plan->link != NULL && plan->from == last) {
+        shift = plan->to == ND_NO_AXIS ? 0 : index[plan->to];
+    }
+    return (struct row){.at = plan->data + offset * (int64_t)plan->size, .shift = shift};
+}
+
+static void row_next(const struct plan *plan, uint64_t *index)
+{
+    for (uint32_t k = plan->rank - 1; k-- > 0;) {
+        if (++index[k] < plan->dim[k])
+            return;
+        index[k] = 0;
+    }
+}
+
+#define COPY_STRIDED(type)                                                               \
+    for (uint64_t i = 0; i < n; i++)                                                     \
+        memcpy(out + i * sizeof(type), in + (int64_t)i * step * (int64_t)sizeof(type),   \
+               sizeof(type));
+
+/* n elements of `size` bytes, `step` elements apart. */
+static void copy_strided(const unsigned char *in, int64_t step, uint64_t n, unsigned size,
+                         unsigned char *out)
+{
+    if (step == 1) {
+        switch (n * size) { /* whole blocks: no call */
+        case 32: memcpy(out, in, 32); break;
+        case 64: memcpy(out, in, 64); break;
+        default: memcpy(out, in, n * size);
+        }
+        return;
+    }
+    switch (size) {
+    case 1: COPY_STRIDED(uint8_t) break;
+    case 2: COPY_STRIDED(uint16_t) break;
+    case 4: COPY_STRIDED(uint32_t) break;
+    case 8: COPY_STRIDED(uint64_t) break;
+    default:
+        for (uint64_t i = 0; i < n; i++)
+            memcpy(out + i * size, in + (int64_t)i * step * (int64_t)size, size);
+    }
+}
+
+/* Elements [from, from + n) through one map, starting at `at` for index 0. */
+static void copy_axis(const struct axis_map *axis, const unsigned char *at, uint64_t from,
+                      uint64_t n, unsigned size, unsigned char *out)
+{
+    if (axis->block == 1) {
+        copy_strided(at + (int64_t)from * axis->outer * (int64_t)size, axis->outer, n, size, out);
+        return;
+    }
+    while (n > 0) {
+        const uint64_t left = axis->block - from % axis->block;
+        const uint64_t run = n < left ? n : left;
+        copy_strided(at + nd_axis_offset(axis, from) * (int64_t)size, axis->inner, run, size, out);
+        out += run * size;
+        from += run;
+        n -= run;
+    }
+}
+
+/* Elements [from, from + n) of a row. */
+static void row_copy(const struct plan *plan, const struct row *row, uint64_t from, uint64_t n,
+                     unsigned char *out)
+{
+    const uint32_t         last = plan->rank - 1;
+    const struct axis_map *axis = &plan->axis[last];
+    const unsigned         size = plan->size;
+
+    if (plan->link != NULL && plan->to == last) {
+        copy_axis(&plan->link->map, row->at, from + row->shift, n, size, out);
+        return;
+    }
+    if (plan->link == NULL || plan->from != last) {
+        copy_axis(axis, row->at, from, n, size, out);
+        return;
+    }
+    for (uint64_t i = from; i < from + n; i++, out += size) {
+        const uint64_t j = row->shift + nd_link_shift(plan->link, i);
+        const int64_t  at = nd_axis_offset(axis, i) + nd_axis_offset(&plan->link->map, j);
+        memcpy(out, row->at + at * (int64_t)size, size);
+    }
+}
+
+/* `count` whole rows from index on, in pieces. */
+static void rows_copy(const struct plan *plan, uint64_t *index, uint64_t count,
+                      unsigned char *out)
+{
+    const uint64_t dim = plan->dim[plan->rank - 1];
+    struct row     rows[GATHER_ROWS];
+
+    while (count > 0) {
+        const unsigned n = count < GATHER_ROWS ? (unsigned)count : GATHER_ROWS;
+        for (unsigned r = 0; r < n; r++) {
+            rows[r] = row_at(plan, index);
+            row_next(plan, index);
+        }
+        for (uint64_t from = 0; from < dim; from += GATHER_PIECE) {
+            const uint64_t piece = dim - from < GATHER_PIECE ? dim - from : GATHER_PIECE;
+            for (unsigned r = 0; r < n; r++)
+                row_copy(plan, &rows[r], from, piece, out + (r * dim + from) * plan->size);
+        }
+        out += n * dim * plan->size;
+        count -= n;
+    }
+}
+
+static void gather_mapped(const struct tensor_view *view, uint64_t first, uint64_t count,
+                          unsigned char *out)
+{
+    struct plan plan;
+    uint64_t    index[ND_MAX_RANK] = {0};
+
+    plan_make(view, &plan);
+    const uint64_t dim = plan.dim[plan.rank - 1], from = first % dim;
+    uint64_t       rest = first / dim;
+    for (uint32_t k = plan.rank - 1; k-- > 0; rest /= plan.dim[k])
+        index[k] = rest % plan.dim[k];
+    if (from > 0 || count < dim) { /* the rest of a row */
+        const uint64_t   n = dim - from < count ? dim - from : count;
+        const struct row row = row_at(&plan, index);
+        row_copy(&plan, &row, from, n, out);
+        row_next(&plan, index);
+        out += n * plan.size;
+        count -= n;
+    }
+    const uint64_t whole = count / dim;
+    rows_copy(&plan, index, whole, out);
+    if (count % dim > 0) {
+        const struct row row = row_at(&plan, index);
+        row_copy(&plan, &row, 0, count % dim, out + whole * dim * plan.size);
+    }
+}
+
+/* --- elements ------------------------------------------------------------------------- */
+
+static void swap_bytes(unsigned char *bytes, uint64_t n, unsigned size)
+{
+    for (uint64_t i = 0; i < n; i++, bytes += size)
+        for (unsigned k = 0; k < size / 2; k++) {
+            const unsigned char byte = bytes[k];
+            bytes[k] = bytes[size - 1 - k];
+            bytes[size - 1 - k] = byte;
+        }
+}
+
+void nd_view_gather(const struct tensor_view *view, uint64_t first, uint64_t count, void *dst)
+{
+    const struct dtype_info *info = nd_dtype_info(view->dtype);
+
+    if (count == 0)
+        return;
+    if (view->contiguous)
+        memcpy(dst, view->data + (view->base + first) * info->size, count * info->size);
+    else
+        gather_mapped(view, first, count, dst);
+    if (view->swapped && info->kind == ND_KIND_COMPLEX)
+        swap_bytes(dst, 2 * count, info->size / 2);
+    else if (view->swapped)
+        swap_bytes(dst, count, info->size);
+}
+
+void nd_view_decode(const struct tensor_view *view, uint64_t first, uint64_t count, double *dst)
+{
+    const struct dtype_info *info = nd_dtype_info(view->dtype);
+    const unsigned           parts = info->kind == ND_KIND_COMPLEX ? 2 : 1;
+    unsigned char            buffer[8192];
+
+    if (view->contiguous) {
+        nd_dtype_decode(view->dtype, view->swapped, view->data + (view->base + first) * info->size,
+                        (size_t)count, dst);
+        return;
+    }
+    while (count > 0) {
+        const uint64_t room = sizeof buffer / info->size;
+        const uint64_t n = count < room ? count : room;
+        nd_view_gather(view, first, n, buffer);
+        nd_dtype_decode(view->dtype, false, buffer, (size_t)n, dst);
+        first += n;
+        count -= n;
+        dst += n * parts;
+    }
+}
+
+double nd_view_at(const struct tensor_view *view, uint64_t flat)
+{
+    double value[2] = {0, 0};
+
+    nd_view_decode(view, flat, 1, value);
+    return nd_dtype_info(view->dtype)->kind == ND_KIND_COMPLEX ? hypot(value[0], value[1]) : value[0];
+}
