@@ -15,6 +15,7 @@
 #include "compare/listing.h"
 #include "compare/policy.h"
 #include "compare/side_run.h"
+#include "operators.h"
 
 /* What a result or listing keeps alive: names point into the dumps. */
 enum { MAX_SIDE_DUMPS = 5 };
@@ -255,6 +256,7 @@ static enum nd_status compare_dumps(struct owned *owned, const struct nd_options
     for (unsigned side = 0; side < 2; side++)
         comparison.bytes_total += owned->dump[side]->bytes;
     ND_TRY(nd_align(&comparison, err));
+    ND_TRY(nd_operators_apply(&comparison, err));
     ND_TRY(nd_layout_rules_apply(&comparison, err));
     ND_TRY(nd_measure(&comparison, err));
     for (unsigned side = 0; side < 2; side++)
@@ -337,6 +339,8 @@ enum nd_status nd_list(const char *path, const struct nd_options *options,
                                  : nd_list_dump(owned->dump[0], options, kernels, owned->arena,
                                                 listing, err);
     }
+    if (status == ND_OK)
+        status = nd_operators_list(owned->arena, listing, err);
     if (status != ND_OK) {
         owned_free(owned);
         return status;

@@ -119,6 +119,15 @@ struct nd_worst {
     double   reference, candidate;
 };
 
+/* The channel or row with the largest drift of its own. */
+struct nd_slice {
+    bool     known;
+    uint32_t axis;                /* channel: the axis */
+    uint64_t index[ND_MAX_RANK];  /* channel: [0]; row: the index without its last axis */
+    uint32_t index_len;
+    double   drift;
+};
+
 struct nd_nonfinite_side {
     uint64_t nan, pos_inf, neg_inf;
 };
@@ -144,6 +153,7 @@ struct nd_slot {
     size_t                        metric_count;
     const struct nd_worst        *worst;
     size_t                        worst_count;
+    struct nd_slice               worst_channel, worst_row;
     uint64_t                      nonfinite_mismatches, masked;
     struct nd_nonfinite_side      nonfinite[2];
     enum nd_fail                  fails;
@@ -278,6 +288,7 @@ struct nd_list_slot {
     struct nd_shape  storage;
     const char      *layout; /* NULL: logical and contiguous */
     const char      *broken; /* NULL: readable; else why not */
+    const char      *meaning; /* what the operator calls this output: rstd; NULL: unknown */
     bool             has_stats;
     double           max, min, mean, norm; /* NAN: unknown */
     struct nd_nonfinite_side nonfinite;

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "checks/residual.h"
+
 struct eps_row {
     double var, rr, rp, pp;
 };
@@ -172,16 +174,6 @@ static double eps_typical_var(const struct eps_search *search, double eps)
     return weights > 0 ? sum / weights : 0;
 }
 
-static double eps_norm(const struct sample *sample, int side)
-{
-    double sum = 0;
-
-    for (uint64_t i = 0; i < nd_sample_elements(sample); i++)
-        if (isfinite(sample->out[side][i]))
-            sum += sample->out[side][i] * sample->out[side][i];
-    return sqrt(sum);
-}
-
 bool nd_eps_fit(const struct sample *sample, int side, const struct norm_model *model,
                 double roundoff, struct eps_fit *ret)
 {
@@ -196,7 +188,9 @@ bool nd_eps_fit(const struct sample *sample, int side, const struct norm_model *
     eps_sum(sample, side, &search, eps);
     for (int i = 0; i < EPS_NEWTON; i++)
         eps = eps_newton(&search, eps);
-    const double norm = eps_norm(sample, side);
+    const double n = (double)nd_sample_elements(sample);
+    const double norm =
+        nd_finite_rms(sample->out[side], nd_sample_elements(sample)) * sqrt(n);
     *ret = (struct eps_fit){.eps = eps, .rows = search.count};
     ret->residual = norm > 0 ? sqrt(fmax(eps_cost(&search, eps), 0)) / norm : 0;
     ret->sigma = eps_sigma(&search, eps, roundoff);

@@ -75,6 +75,8 @@ void nd_grid_shares(const struct tensor_view *view, uint64_t budget,
     const uint64_t taken = blocks < wanted ? blocks : wanted;
 
     *ret = (struct grid_shares){.whole = taken == blocks};
+    if (nd_dtype_info(view->dtype)->kind != ND_KIND_FLOAT)
+        return; /* a complex element decodes to two values, and no grid holds an integer */
     for (uint64_t i = 0; i < taken; i++) {
         const uint64_t first = (i * blocks / taken) * GRID_BLOCK;
         const uint64_t left = view->count - first;

@@ -314,25 +314,6 @@ static bool study_allocate(struct norm_study *study)
     return true;
 }
 
-/* Rows that lie far from zero for their spread lose digits when the mean is taken off:
- * about 0.3 u of float32 for each |mean| / sigma. */
-static double study_conditioning(const struct norm_study *study,
-                                 const struct sample *sample)
-{
-    double sum = 0;
-
-    if (!study->op->norm->centre || study->mode != NORM_MODE_BATCH)
-        return 0;
-    for (uint64_t i = 0; i < sample->count; i++) {
-        double mean, var;
-        nd_norm_moments(sample->in[1][0] + i * sample->rows.row_len, sample->rows.row_len,
-                        &mean, &var);
-        if (isfinite(mean) && var + study->model[1].eps > 0)
-            sum += mean * mean / (var + study->model[1].eps);
-    }
-    return 0.3 * 0x1p-24 * sqrt(sum / (double)sample->count);
-}
-
 bool nd_norm_study_make(const struct op *op, const struct layer_pair_view *pair,
                         struct sample *inout_sample, double roundoff,
                         struct norm_study *ret_study)
@@ -357,7 +338,9 @@ bool nd_norm_study_make(const struct op *op, const struct layer_pair_view *pair,
         good = nd_affine_predict(inout_sample, &study.model[0], roundoff, &fit);
     if (study.mode == NORM_MODE_AFFINE) /* the real one subtracts a mean first */
         fit = fmax(fit, 2 * roundoff);
-    study.sigma = hypot(fit, good ? study_conditioning(&study, inout_sample) : 0);
+    if (good && study.mode != NORM_MODE_AFFINE)
+        study.leeway = nd_norm_conditioning(inout_sample, 1, &study.model[1]);
+    study.leeway.rel = hypot(fit, study.leeway.rel);
     if (!good)
         nd_norm_study_done(&study);
     else

@@ -6,6 +6,7 @@
 #ifndef ND_CHECKS_NORM_STUDY_H
 #define ND_CHECKS_NORM_STUDY_H
 
+#include "checks/conditioning.h"
 #include "checks/residual.h"
 #include "ops/norm.h"
 
@@ -22,7 +23,7 @@ struct norm_study {
     double declared_mode[2]; /* training: 1, 0, or NAN */
     bool weights_known;      /* dumped, or declared not to exist */
     bool running_known;
-    double sigma; /* what fitted parameters and conditioning add to the residual */
+    struct leeway leeway; /* what fitted parameters and conditioning add to a residual */
     struct residual residual[2];
     /* Parameters by side; NULL where not dumped. */
     double *weight[2], *bias[2], *mean[2], *var[2];

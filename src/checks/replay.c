@@ -26,48 +26,65 @@ static bool slope_stands_out(const struct residual *own, const struct residual *
            own->channel_t > CHANNEL_ERRORS;
 }
 
-static enum replay_flag judge_side(const struct residual *own, const struct residual *other,
-                                   double roundoff, double floor, double factor,
-                                   bool fitted)
-{
-    const double local = fitted ? LOCAL_FITTED_FACTOR : LOCAL_FACTOR;
+/* What a side is measured against. */
+struct bar {
+    double roundoff, floor;
+    double factor; /* of the floor, that the residual may not exceed */
+    double local;  /* that the worst element may not exceed */
+};
 
+static enum replay_flag judge_side(const struct residual *own, const struct residual *other,
+                                   const struct bar *bar)
+{
     if (own->mismatches > other->mismatches)
         return REPLAY_NONFINITE;
-    if (own->rel > factor * floor &&
-        (roundoff != SINGLE || own->rel > 3e-6 || other->rel < 1e-6))
+    if (own->rel > bar->factor * bar->floor &&
+        (bar->roundoff != SINGLE || own->rel > 3e-6 || other->rel < 1e-6))
         return REPLAY_RESIDUAL;
-    if (own->local > local * fmax(other->local, 3 * fmax(roundoff, floor)))
+    if (own->local > bar->local)
         return REPLAY_LOCAL;
-    return slope_stands_out(own, other, roundoff, floor) ? REPLAY_SLOPE : REPLAY_FOLLOWS;
+    return slope_stands_out(own, other, bar->roundoff, bar->floor) ? REPLAY_SLOPE
+                                                                   : REPLAY_FOLLOWS;
 }
 
-void nd_replay_judge(struct replay *replay, double roundoff, double sigma)
+static struct bar bar_of(const struct residual *other, double roundoff,
+                         struct leeway leeway, double factor, bool fitted)
 {
-    const struct residual *reference = &replay->residual[0],
-                          *candidate = &replay->residual[1];
-    const double own = FLOOR_OF_ROUNDOFF * roundoff;
-    const double gate = fmax(fmax(4 * roundoff, 64 * SINGLE), 4 * sigma);
+    const double least = fmax(FLOOR_OF_ROUNDOFF * roundoff, leeway.rel);
+    const double floor = fmax(other->rel, least);
+    const double local = fmax(other->local, 3 * fmax(roundoff, floor));
+
+    return (struct bar){.roundoff = roundoff,
+                        .floor = floor,
+                        .factor = factor,
+                        .local = (fitted ? LOCAL_FITTED_FACTOR : LOCAL_FACTOR) *
+                                 fmax(local, leeway.local)};
+}
+
+void nd_replay_judge(struct replay *replay, double roundoff, struct leeway leeway)
+{
+    const struct residual *reference = &replay->residual[0];
+    const struct residual *candidate = &replay->residual[1];
+    const double gate = fmax(fmax(4 * roundoff, 64 * SINGLE), 4 * leeway.rel);
+    struct bar bar = bar_of(reference, roundoff, leeway, RESIDUAL_FACTOR, replay->fitted);
 
     replay->side = 1;
-    replay->floor = fmax(fmax(reference->rel, own), sigma);
-    replay->trusted = isfinite(sigma) && reference->n > 0 && reference->rel <= gate &&
+    replay->floor = bar.floor;
+    replay->trusted = isfinite(leeway.rel) && reference->n > 0 && reference->rel <= gate &&
                       reference->mismatches == 0;
     if (replay->trusted) {
-        replay->flag = judge_side(candidate, reference, roundoff, replay->floor,
-                                  RESIDUAL_FACTOR, replay->fitted);
+        replay->flag = judge_side(candidate, reference, &bar);
         return;
     }
     /* The formula does not fit the reference: does it fit the candidate? */
-    const double floor = fmax(fmax(candidate->rel, own), sigma);
-    if (isfinite(sigma) && !replay->fitted && candidate->n > 0 &&
-        candidate->mismatches == 0 && candidate->rel <= fmax(1.5 * roundoff, 2 * sigma)) {
-        replay->flag =
-            judge_side(reference, candidate, roundoff, floor, REFERENCE_FACTOR, false);
-        replay->trusted = replay->flag != REPLAY_FOLLOWS;
-        replay->side = 0;
-        replay->floor = floor;
-    }
+    if (!isfinite(leeway.rel) || replay->fitted || candidate->n == 0 ||
+        candidate->mismatches > 0 || candidate->rel > fmax(1.5 * roundoff, 2 * leeway.rel))
+        return;
+    bar = bar_of(candidate, roundoff, leeway, REFERENCE_FACTOR, false);
+    replay->flag = judge_side(reference, candidate, &bar);
+    replay->trusted = replay->flag != REPLAY_FOLLOWS;
+    replay->side = 0;
+    replay->floor = bar.floor;
 }
 
 struct plain {
@@ -159,7 +176,7 @@ bool nd_formula_open(const struct layer_pair_view *pair, const struct op *op,
         good = nd_norm_study_make(op, pair, &formula.sample, roundoff, &formula.study);
         formula.residual[0] = formula.study.residual[0];
         formula.residual[1] = formula.study.residual[1];
-        formula.sigma = formula.study.sigma;
+        formula.leeway = formula.study.leeway;
     }
     if (!good)
         nd_sample_done(&formula.sample);
@@ -191,6 +208,6 @@ void nd_replay_layer(const struct layer_pair_view *pair, const struct op *op,
     ret_replay->residual[1] = formula.residual[1];
     ret_replay->fitted = op->norm != NULL && (!formula.study.weights_known ||
                                               formula.study.mode == NORM_MODE_AFFINE);
-    nd_replay_judge(ret_replay, roundoff, formula.sigma);
+    nd_replay_judge(ret_replay, roundoff, formula.leeway);
     nd_formula_close(&formula);
 }

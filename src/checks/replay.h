@@ -42,7 +42,7 @@ struct formula {
     struct sample sample;
     struct norm_study study; /* of norms; op NULL: none */
     struct residual residual[2];
-    double sigma; /* what estimated parameters add to a residual */
+    struct leeway leeway; /* what estimated parameters add to a residual */
 };
 
 /*
@@ -64,6 +64,6 @@ void nd_replay_layer(const struct layer_pair_view *pair, const struct op *op,
                      const uint64_t *worst, struct replay *ret_replay);
 
 /* Compares the residuals of both sides; fills trusted, floor, flag and side. */
-void nd_replay_judge(struct replay *replay, double roundoff, double sigma);
+void nd_replay_judge(struct replay *replay, double roundoff, struct leeway leeway);
 
 #endif

@@ -11,8 +11,22 @@ struct channel_sum {
 };
 
 struct residual_sums {
+    double rms; /* of the output */
     double max, ee, zz, ez, zzee, zzze, zzzz;
 };
+
+double nd_finite_rms(const double *values, uint64_t n)
+{
+    double squares = 0;
+    uint64_t finite = 0;
+
+    for (uint64_t i = 0; i < n; i++)
+        if (isfinite(values[i])) {
+            squares += values[i] * values[i];
+            finite++;
+        }
+    return finite > 0 ? sqrt(squares / (double)finite) : 0;
+}
 
 static bool agrees(double y, double z)
 {
@@ -33,8 +47,8 @@ static void residual_row(const struct sample *sample, uint64_t i, const double *
             continue;
         }
         ret->n++;
-        if (fabs(e) > sums->max)
-            sums->max = fabs(e);
+        if (e != 0 && fabs(e) > sums->max * (fabs(z[j]) + sums->rms))
+            sums->max = fabs(e) / (fabs(z[j]) + sums->rms);
         sums->ee += e * e;
         sums->zz += square;
         sums->ez += e * z[j];
@@ -75,7 +89,7 @@ bool nd_residual_measure(const struct sample *sample, const double *out,
                          residual_fn *expected, const void *user, struct residual *ret)
 {
     const struct op_rows *rows = &sample->rows;
-    struct residual_sums sums = {0};
+    struct residual_sums sums = {.rms = nd_finite_rms(out, nd_sample_elements(sample))};
     double *z = malloc(rows->row_len * sizeof *z);
     struct channel_sum *channels = calloc(rows->channels, sizeof *channels);
 
@@ -93,8 +107,7 @@ bool nd_residual_measure(const struct sample *sample, const double *out,
     ret->sum_zz = sums.zz;
     if (sums.ee > 0)
         ret->rel = sums.zz > 0 ? sqrt(sums.ee / sums.zz) : HUGE_VAL;
-    if (sums.max > 0)
-        ret->local = sums.zz > 0 ? sums.max / sqrt(sums.zz / (double)ret->n) : HUGE_VAL;
+    ret->local = sums.max;
     if (sums.zz > 0) {
         const double d = sums.ez / sums.zz;
         const double error =

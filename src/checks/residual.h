@@ -11,7 +11,7 @@ struct residual {
     uint64_t n;          /* positions finite on both */
     uint64_t mismatches; /* non-finite on one of them, or infinities that differ */
     double rel;          /* ||y - z|| / ||z|| */
-    double local;        /* max |y - z| / rms(z) */
+    double local;        /* max |y - z| / (|z| + rms(y)): large values round by more */
     double slope;        /* <y, z> / <z, z> - 1 */
     double slope_z;      /* |slope| over its standard error, allowing for unequal noise */
     double channel_t; /* t of the channels' slopes: a few loud channels count once each */
@@ -24,5 +24,8 @@ typedef void residual_fn(const void *user, uint64_t i, double *out);
 /* False without memory. */
 bool nd_residual_measure(const struct sample *sample, const double *out,
                          residual_fn *expected, const void *user, struct residual *ret);
+
+/* Root mean square of the finite values; 0 if there is none. */
+double nd_finite_rms(const double *values, uint64_t n);
 
 #endif

@@ -47,7 +47,7 @@ static void subject_formula(struct subject *subject)
     judged.residual[0] = subject->formula.residual[0];
     judged.residual[1] = subject->formula.residual[1];
     judged.fitted = own->replay.fitted;
-    nd_replay_judge(&judged, own->roundoff, subject->formula.sigma);
+    nd_replay_judge(&judged, own->roundoff, subject->formula.leeway);
     subject->is_trusted = judged.trusted;
     subject->side = judged.trusted ? judged.side : 1;
 }
@@ -146,7 +146,7 @@ static void subject_levels(struct subject *subject)
     if (subject->has_formula && subject->is_trusted) {
         subject->unexplained = subject->formula.residual[subject->side].rel;
         subject->floor = fmax(subject->formula.residual[!subject->side].rel, rounding);
-        subject->floor = fmax(subject->floor, subject->formula.sigma);
+        subject->floor = fmax(subject->floor, subject->formula.leeway.rel);
         return;
     }
     subject->unexplained = own->out.rel;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "compare/fusion.h"
+#include "compare/map_yaml.h"
 #include "compare/select.h"
 
 static const char *own_name(struct arena *arena, const void *user, const struct dump_layer *layer,
@@ -46,6 +48,9 @@ static const char *mapped(struct arena *arena, const void *user, const struct du
 {
     const struct map_rules *rules = user;
     const char             *name = NULL;
+
+    if (rules->yaml != NULL)
+        return nd_map_yaml_key(arena, rules->yaml, layer, side);
 
     if (side == 1)
         return layer->name;
@@ -165,6 +170,8 @@ static enum nd_status align_mapped(struct comparison *comparison, struct side_la
     if (comparison->options->map_file == NULL)
         return ND_OK;
     ND_TRY(nd_map_rules_read(comparison->arena, comparison->options->map_file, &rules, err));
+    if (rules.yaml != NULL)
+        ND_TRY(nd_map_yaml_prepare(comparison->arena, rules.yaml, &sides[1], err));
     for (size_t i = 0; i < rules.count; i++)
         if (rules.rules[i].part_count > 0)
             ND_TRY(align_concat(comparison->arena, sides, &rules.rules[i], concats, err));
@@ -172,11 +179,13 @@ static enum nd_status align_mapped(struct comparison *comparison, struct side_la
 }
 
 static enum nd_status align_layers(struct comparison *comparison, struct side_layers *sides,
-                                   struct concat_list *concats, struct nd_error *err)
+                                   const struct fusion *fusion, struct concat_list *concats,
+                                   struct nd_error *err)
 {
     struct arena *arena = comparison->arena;
 
     ND_TRY(align_mapped(comparison, sides, concats, err));
+    ND_TRY(nd_align_fused(comparison, sides, fusion, err));
     ND_TRY(nd_align_by_key(arena, sides, own_name, NULL, ND_MATCH_EXACT, err));
     ND_TRY(nd_align_by_key(arena, sides, normalised, NULL, ND_MATCH_NORMALISED, err));
     ND_TRY(nd_align_by_key(arena, sides, escaped, NULL, ND_MATCH_NORMALISED, err));
@@ -342,6 +351,7 @@ enum nd_status nd_align(struct comparison *comparison, struct nd_error *err)
 {
     struct side_layers sides[2];
     struct concat_list concats = {0};
+    struct fusion      fusion;
 
     for (unsigned side = 0; side < 2; side++) {
         const struct dump *dump = comparison->dump[side];
@@ -357,7 +367,8 @@ enum nd_status nd_align(struct comparison *comparison, struct nd_error *err)
         return nd_fail(err, ND_ERR_USAGE, "a pattern that fits some layer's name",
                        "the options select none of %zu reference layers",
                        comparison->dump[0]->layer_count);
-    ND_TRY(align_layers(comparison, sides, &concats, err));
+    ND_TRY(nd_fusion_read(comparison, &fusion, err));
+    ND_TRY(align_layers(comparison, sides, &fusion, &concats, err));
     /* Concatenations know their reference layer by place: remember the layer itself. */
     const struct dump_layer **concat_layers =
         nd_arena_alloc(comparison->arena, concats.count + 1, sizeof *concat_layers);
@@ -374,5 +385,6 @@ enum nd_status nd_align(struct comparison *comparison, struct nd_error *err)
                 comparison->layers[k].part_count = concats.pairs[i].rule->part_count;
                 comparison->layers[k].part_axis_asked = concats.pairs[i].rule->axis;
             }
+    ND_TRY(nd_fusion_cover(comparison, &fusion, err));
     return count_common(comparison, err);
 }

@@ -44,6 +44,7 @@ struct map_rule {
 struct map_rules {
     struct map_rule *rules;
     size_t           count;
+    struct map_yaml *yaml; /* a msprobe mapping file in place of rules; NULL: none */
 };
 enum nd_status nd_map_rules_read(struct arena *arena, const char *path, struct map_rules *ret,
                                  struct nd_error *err);

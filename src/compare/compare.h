@@ -7,7 +7,7 @@
 #define ND_COMPARE_COMPARE_H
 
 #include "formats/dump.h"
-#include "kernels/moments.h"
+#include "kernels/slices.h"
 #include "normdiff/options.h"
 #include "normdiff/result.h"
 
@@ -22,14 +22,21 @@ enum slot_state {
     SLOT_SHAPE    /* no layout reconciles the shapes */
 };
 
+/* Which side's values are variances that stand for 1 / sqrt(variance + eps). */
+enum to_rstd { TO_RSTD_NONE, TO_RSTD_REFERENCE, TO_RSTD_CANDIDATE };
+
 struct slot_pair {
     const struct dump_slot *side[2];
     struct dump_slot       *adjusted[2]; /* --layout applied; NULL: as dumped */
     enum slot_state         state;
     const char             *reason; /* for everything but COMPARED */
+    enum to_rstd            to_rstd;
+    bool                    scatter; /* an output that is a variance or an rstd, says its type */
+    double                  scatter_eps;
     struct nd_moments       moments;
     bool                    measured; /* moments are there */
     struct nd_detail       *detail;   /* NULL: not run */
+    struct worst_slice      channel, row; /* with the detail */
     struct nd_slot          result;
     const char             *notes[MAX_NOTES];
     bool                    integer;     /* both sides are integers or bool */
@@ -44,6 +51,8 @@ struct layer_pair {
     enum nd_match            match;
     int64_t                  step, rank;
     bool                     container; /* frame of other layers of the dump */
+    bool                     reordered; /* slots are paired across names */
+    const char              *covered_by; /* the candidate's operator that stands for it */
     struct slot_pair        *slots;
     size_t                   slot_count;
     size_t                   worst_slot; /* gave the tier; ND_NO_INDEX: none */

@@ -81,11 +81,15 @@ enum nd_status nd_cover(struct comparison *comparison, struct nd_coverage *cover
 {
     struct arena    *arena = comparison->arena;
     struct name_list only[2] = {{0}};
-    struct skip_list skipped = {0};
+    struct skip_list skipped = {0}, covered = {0};
     bool             fine = true;
 
     for (size_t i = 0; i < comparison->layer_count && fine; i++) {
         const struct layer_pair *pair = &comparison->layers[i];
+        if (pair->covered_by != NULL) {
+            fine = skip_add(arena, &covered, pair->side[0]->name, pair->covered_by);
+            continue;
+        }
         if (pair->side[1] == NULL) {
             fine = list_add(arena, &only[0], pair->side[0]->name);
             continue;
@@ -107,6 +111,8 @@ enum nd_status nd_cover(struct comparison *comparison, struct nd_coverage *cover
     coverage->reference_only_count = only[0].count;
     coverage->candidate_only = only[1].names;
     coverage->candidate_only_count = only[1].count;
+    coverage->covered_by = covered.items;
+    coverage->covered_by_count = covered.count;
     coverage->skipped = skipped.items;
     coverage->skipped_count = skipped.count;
     coverage->excluded = comparison->excluded;

@@ -69,6 +69,7 @@ enum nd_status nd_slot_detail(const struct comparison *comparison, struct slot_p
     }
     free(work.details);
     slot->detail = total;
+    nd_slices_measure(&views->view[0], &views->view[1], slot->rms[0], &slot->channel, &slot->row);
     if (comparison->metric->detail && !slot->integer) {
         double value[2] = {0, 0};
         slot->result.drift = comparison->metric->value(&slot->moments, total, value) ? value[0] : 0;

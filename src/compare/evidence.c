@@ -45,9 +45,29 @@ static void open_slot_view(struct opening *opening, unsigned side, const struct 
     ret->tensor = open->view;
 }
 
-static struct layer_view *layer_view_of(struct opening *opening, unsigned side,
-                                        const struct dump_layer *layer)
+/* Slots paired across names: the candidate's get the names of their partners, and those
+ * without one a name that meets none. */
+static bool rename_slots(struct arena *arena, const struct layer_pair *pair,
+                         const struct dump_layer *layer, struct slot_view *slots)
 {
+    for (size_t s = 0; s < pair->slot_count; s++) {
+        const struct slot_pair *slot = &pair->slots[s];
+        if (slot->side[1] == NULL)
+            continue;
+        const char *name = slot->side[0] != NULL
+                               ? slot->side[0]->name
+                               : nd_arena_format(arena, "unpaired.%s", slot->side[1]->name);
+        if (name == NULL)
+            return false;
+        slots[slot->side[1] - layer->slots].name = name;
+    }
+    return true;
+}
+
+static struct layer_view *layer_view_of(struct opening *opening, unsigned side,
+                                        const struct layer_pair *pair)
+{
+    const struct dump_layer *layer = pair->side[side];
     struct arena      *arena = opening->comparison->arena;
     struct layer_view *view = nd_arena_alloc(arena, 1, sizeof *view);
     struct slot_view  *slots = nd_arena_alloc(arena, layer->slot_count + 1, sizeof *slots);
@@ -62,6 +82,8 @@ static struct layer_view *layer_view_of(struct opening *opening, unsigned side,
                                 .slot_count = layer->slot_count, .container = layer->container};
     for (size_t s = 0; s < layer->slot_count; s++)
         open_slot_view(opening, side, &layer->slots[s], &slots[s]);
+    if (side == 1 && pair->reordered && !rename_slots(arena, pair, layer, slots))
+        return NULL;
     return view;
 }
 
@@ -86,10 +108,10 @@ enum nd_status nd_evidence_open(struct comparison *comparison, struct evidence *
     }
     for (size_t i = 0; i < comparison->layer_count; i++)
         for (unsigned side = 0; side < 2; side++) {
-            const struct dump_layer *layer = comparison->layers[i].side[side];
-            if (layer == NULL)
+            if (comparison->layers[i].side[side] == NULL)
                 continue;
-            evidence.layers[i].side[side] = layer_view_of(&opening, side, layer);
+            evidence.layers[i].side[side] =
+                layer_view_of(&opening, side, &comparison->layers[i]);
             if (evidence.layers[i].side[side] == NULL) {
                 nd_evidence_close(&evidence);
                 return nd_fail_memory(err);

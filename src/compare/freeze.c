@@ -84,6 +84,19 @@ static enum nd_status freeze_print(struct arena *arena, const struct slot_pair *
     return ND_OK;
 }
 
+static void freeze_slices(const struct slot_pair *slot, struct nd_slot *result)
+{
+    result->worst_channel = (struct nd_slice){.known = slot->channel.known,
+                                              .axis = slot->channel.axis, .index_len = 1,
+                                              .index = {slot->channel.at},
+                                              .drift = slot->channel.drift};
+    result->worst_row = (struct nd_slice){.known = slot->row.known, .drift = slot->row.drift};
+    if (!slot->row.known)
+        return;
+    nd_shape_unravel(&result->shape, slot->row.at, result->worst_row.index);
+    result->worst_row.index_len = result->shape.rank - 1;
+}
+
 static enum nd_status freeze_worst(struct arena *arena, const struct slot_pair *slot,
                                    struct nd_slot *result, struct nd_error *err)
 {
@@ -156,6 +169,7 @@ static enum nd_status freeze_slot(struct comparison *comparison, struct slot_pai
     if (slot->measured) {
         ND_TRY(freeze_metrics(comparison->arena, slot, result, err));
         ND_TRY(freeze_worst(comparison->arena, slot, result, err));
+        freeze_slices(slot, result);
     } else if (slot->state == SLOT_COMPARED && result->evidence == ND_EVIDENCE_STATISTICS) {
         ND_TRY(freeze_print(comparison->arena, slot, result, err));
     }

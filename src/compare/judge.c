@@ -257,7 +257,7 @@ static void judge_layer(const struct comparison *comparison, struct layer_pair *
     pair->uncompared = pair->drifted = ND_FAIL_NONE;
     if (pair->container || comparison->options->fail_on == ND_FAIL_ON_NEVER)
         return;
-    if (pair->side[1] == NULL)
+    if (pair->side[1] == NULL && pair->covered_by == NULL)
         pair->uncompared = ND_FAIL_MISSING;
     for (size_t s = 0; s < pair->slot_count && pair->side[1] != NULL; s++) {
         const enum nd_fail fail = slot_fail(comparison, &pair->slots[s], bound);

@@ -4,13 +4,15 @@
  *   reference-glob = candidate-glob      each * of the right side repeats what the same *
  *                                        of the left side matched
  *   ref = concat(q, k, v; axis=-1)       one reference layer, several candidate layers
+ *
+ * msprobe's YAML files are told by their first line; see map_yaml.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "compare/align.h"
+#include "compare/map_yaml.h"
 
 enum { MAX_RULES = 100000, MAX_CAPTURES = 16 };
 
@@ -133,8 +135,10 @@ enum nd_status nd_map_rules_read(struct arena *arena, const char *path, struct m
     struct map_rules rules = {0};
 
     ND_TRY(nd_map_open(path, &map, err));
-    const enum nd_status status = read_rules(arena, (const char *)map.bytes,
-                                             (const char *)map.bytes + map.size, &rules, err);
+    const char *text = (const char *)map.bytes, *end = text + map.size;
+    const enum nd_status status = nd_map_yaml_is(text, end)
+                                      ? nd_map_yaml_read(arena, text, end, &rules.yaml, err)
+                                      : read_rules(arena, text, end, &rules, err);
     nd_map_close(&map);
     if (status != ND_OK)
         nd_error_file(err, path);

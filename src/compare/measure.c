@@ -11,6 +11,7 @@
 
 #include "base/pool.h"
 #include "compare/slot_pair.h"
+#include "compare/stage.h"
 #include "metrics/metric.h"
 
 enum {
@@ -73,18 +74,14 @@ static void unit_measure(void *user, size_t i, unsigned worker)
     struct unit         *unit = &batch->units[i];
     const struct job    *job = &batch->jobs[unit->job];
     const struct moments_policy policy = nd_policy_moments(batch->comparison, 1);
+    struct stage         stage;
 
     (void)worker;
     nd_moments_init(&unit->moments);
-    for (uint64_t at = 0; at < unit->count; at += MOMENTS_CHUNK) {
-        const uint64_t    left = unit->count - at;
-        struct nd_moments chunk;
-        nd_moments_measure(batch->comparison->kernels, &job->views.view[0], &job->views.view[1],
-                           job->views.real[0], job->views.real[1], unit->first + at,
-                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, &job->pivot, &policy,
-                           &chunk);
-        nd_moments_fold(&unit->moments, &chunk);
-    }
+    nd_stage_init(job->views.view, &stage);
+    nd_stage_measure(&stage, batch->comparison->kernels, job->views.view, job->views.real,
+                     unit->first, unit->count, &job->pivot, &policy, &unit->moments);
+    nd_stage_done(&stage);
     unit_release(job, unit);
     const unsigned bytes = nd_dtype_info(job->views.view[0].dtype)->size +
                            nd_dtype_info(job->views.view[1].dtype)->size;
@@ -176,6 +173,8 @@ static enum nd_status job_finish(struct batch *batch, struct job *job, struct nd
     }
     if (job->views.squeezed)
         nd_slot_note(slot, "squeezed");
+    if (job->views.converted != NULL)
+        nd_slot_note(slot, "variance_as_rstd");
     if (job->views.contradicts)
         nd_slot_note(slot, "layout_contradicts");
     if (job->views.padding[0] > 0 || job->views.padding[1] > 0)
@@ -211,6 +210,30 @@ static enum nd_status batch_run(struct batch *batch, struct nd_error *err)
     return status;
 }
 
+/* Equal checksums prove equality.  Where they differ, or stand alone, statistics beside them
+ * say how far the sides are apart; what those do not show is a matter of the checksums. */
+static void measure_checksum(struct comparison *comparison, struct layer_pair *layer,
+                             struct slot_pair *slot)
+{
+    const struct dump_slot *r = slot->side[0], *c = slot->side[1];
+    const bool both = c != NULL && r->evidence == c->evidence &&
+                      strcspn(r->checksum, ":") == strcspn(c->checksum, ":");
+
+    slot->differs = both && strcmp(r->checksum, c->checksum) != 0;
+    if (c != NULL && (!both || slot->differs) &&
+        (r->has_statistics || r->evidence == ND_EVIDENCE_VALUES) &&
+        (c->has_statistics || c->evidence == ND_EVIDENCE_VALUES)) {
+        nd_compare_statistics(comparison, layer, slot);
+        if (!both || slot->state != SLOT_COMPARED || slot->differs)
+            return;
+        slot->differs = true;
+    }
+    slot->state = both ? SLOT_COMPARED : SLOT_SKIPPED;
+    slot->reason = both ? NULL : "a checksum beside values";
+    slot->result.evidence = ND_EVIDENCE_CHECKSUM;
+    slot->result.drift = slot->result.hidden_up_to = (double)NAN;
+}
+
 /* Decides without reading values; true: the pair goes into a batch. */
 static bool needs_values(struct comparison *comparison, struct layer_pair *layer,
                          struct slot_pair *slot)
@@ -236,11 +259,7 @@ static bool needs_values(struct comparison *comparison, struct layer_pair *layer
     if (layer->part_count > 0 && r->evidence == ND_EVIDENCE_VALUES)
         return true;
     if (c == NULL || r->evidence == ND_EVIDENCE_CHECKSUM || c->evidence == ND_EVIDENCE_CHECKSUM) {
-        const bool both = c != NULL && r->evidence == c->evidence;
-        slot->state = both ? SLOT_COMPARED : SLOT_SKIPPED;
-        slot->reason = both ? NULL : "a checksum beside values";
-        slot->result.evidence = ND_EVIDENCE_CHECKSUM;
-        slot->differs = both && strcmp(r->checksum, c->checksum) != 0;
+        measure_checksum(comparison, layer, slot);
         return false;
     }
     if (r->evidence == ND_EVIDENCE_VALUES && c->evidence == ND_EVIDENCE_VALUES)

@@ -22,7 +22,7 @@ static enum nd_status check_unbuilt(const struct nd_options *options, struct nd_
         const void *value;
         const char *option;
     } unbuilt[] = {
-        {options->fusion_file, "--fusion"},       {options->baseline, "--baseline"},
+        {options->baseline, "--baseline"},
         {options->write_baseline, "--write-baseline"},
     };
 

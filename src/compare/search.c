@@ -136,6 +136,25 @@ struct axis_order {
     const char *axes, *label; /* NULL: in the layout's own order */
 };
 
+/* Do the elements lie in logical order, with gaps?  Then any tensor cut out of a larger one
+ * agrees with it, and only the stored shape tells a block from what was cut off. */
+static bool keeps_order(const struct tensor_view *view)
+{
+    int64_t least = 0; /* the step that the axis before needs */
+
+    if (view->link.is)
+        return false;
+    for (uint32_t k = view->shape.rank; k-- > 0;) {
+        const struct axis_map *axis = &view->axis[k];
+        if (view->shape.dim[k] == 1)
+            continue;
+        if (axis->block != 1 || axis->outer < least)
+            return false;
+        least = axis->outer * (int64_t)view->shape.dim[k];
+    }
+    return true;
+}
+
 static void try_form(struct search *search, const struct layout *layout,
                      const struct axis_order *order, uint64_t groups, uint32_t c0)
 {
@@ -158,7 +177,8 @@ static void try_form(struct search *search, const struct layout *layout,
     view.swapped = bytes->swapped;
     view.base = bytes->base;
     if (!nd_layout_apply_groups(&view, layout, &stored, &logical, groups, &c0, &why) ||
-        !nd_shape_equal(&view.shape, &logical))
+        !nd_shape_equal(&view.shape, &logical) ||
+        (keeps_order(&view) && !nd_shape_equal(&stored, &bytes->shape)))
         return;
     if (order->axes != NULL)
         nd_view_permute(&view, axis);

@@ -3,9 +3,11 @@
  * the layout search where the plain reading is hopeless.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compare/slot_pair.h"
+#include "compare/stage.h"
 #include "metrics/metric.h"
 
 void nd_measure_serially(const struct kernel_set *kernels, const struct tensor_view *view,
@@ -13,15 +15,12 @@ void nd_measure_serially(const struct kernel_set *kernels, const struct tensor_v
                          struct nd_moments *ret)
 {
     const struct moments_pivot pivot = nd_moments_pivot(&view[0], &view[1], real[0], real[1]);
+    struct stage               stage;
 
     nd_moments_init(ret);
-    for (uint64_t at = 0; at < view[0].count; at += MOMENTS_CHUNK) {
-        const uint64_t    left = view[0].count - at;
-        struct nd_moments chunk;
-        nd_moments_measure(kernels, &view[0], &view[1], real[0], real[1], at,
-                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, &pivot, policy, &chunk);
-        nd_moments_fold(ret, &chunk);
-    }
+    nd_stage_init(view, &stage);
+    nd_stage_measure(&stage, kernels, view, real, 0, view[0].count, &pivot, policy, ret);
+    nd_stage_done(&stage);
 }
 
 struct moments_policy nd_policy_moments(const struct comparison *comparison, double scale)
@@ -89,6 +88,35 @@ bool nd_slot_is_hopeless(const struct slot_pair *slot)
     return !slot->integer && slot->result.drift >= HOPELESS && slot->moments.n >= 8;
 }
 
+/* Two forms of one statistic agree to this, and unlike ones do not. */
+static const double SAME_STATISTIC = 1e-2;
+
+/* rel_l2 of 1 / sqrt(`of` + eps) against the other side; INFINITY where it was not tried. */
+static double rstd_drift(const struct tensor_view *of, const struct tensor_view *other,
+                         double eps)
+{
+    double *made = nd_rstd_of(of, eps);
+    double  error = 0, size = 0;
+
+    for (uint64_t i = 0; made != NULL && i < of->count; i++) {
+        const double value = nd_view_at(other, i), e = value - made[i];
+        error += e * e;
+        size += value * value;
+    }
+    free(made);
+    return size > 0 ? sqrt(error / size) : (double)INFINITY;
+}
+
+/* An output that holds the variance on one side and the reciprocal deviation on the other,
+ * although both operators call it the same. */
+static bool holds_other_statistic(const struct slot_pair *slot, const struct pair_views *views)
+{
+    if (!slot->scatter || slot->to_rstd != TO_RSTD_NONE || !views->ready)
+        return false;
+    return rstd_drift(&views->view[0], &views->view[1], slot->scatter_eps) < SAME_STATISTIC ||
+           rstd_drift(&views->view[1], &views->view[0], slot->scatter_eps) < SAME_STATISTIC;
+}
+
 enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_pair *slot,
                               struct pair_views *views, struct nd_error *err)
 {
@@ -98,6 +126,10 @@ enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_p
     double               value[2];
     const struct metric *drift = nd_metric_by_name("rel_l2");
 
+    if (holds_other_statistic(slot, views)) {
+        nd_slot_note(slot, "variance_for_rstd");
+        return ND_OK;
+    }
     if (!nd_search_layout(views, plain, &found))
         return ND_OK;
     const struct moments_policy policy = nd_policy_moments(comparison, 1);

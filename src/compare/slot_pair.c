@@ -211,6 +211,40 @@ static bool pair_open_parts(const struct layer_pair *layer, const struct slot_pa
     return !views->unreadable;
 }
 
+/* --- statistics ------------------------------------------------------------------------- */
+
+/* One value a channel or a row: more than this is no statistic. */
+static const uint64_t STATISTIC_ELEMENTS = 1 << 24;
+
+double *nd_rstd_of(const struct tensor_view *view, double eps)
+{
+    if (view->count > STATISTIC_ELEMENTS || nd_dtype_info(view->dtype)->kind != ND_KIND_FLOAT)
+        return NULL;
+    double *values = malloc((size_t)(view->count + 1) * sizeof *values);
+    if (values == NULL)
+        return NULL;
+    nd_view_decode(view, 0, view->count, values);
+    for (uint64_t i = 0; i < view->count; i++)
+        values[i] = 1 / sqrt(values[i] + eps);
+    return values;
+}
+
+/* The variance's side as the reciprocal standard deviation that stands on the other. */
+static void pair_convert(const struct slot_pair *slot, struct pair_views *views)
+{
+    const unsigned      side = slot->to_rstd == TO_RSTD_REFERENCE ? 0 : 1;
+    struct tensor_view *view = &views->view[side];
+
+    if (slot->to_rstd == TO_RSTD_NONE || !views->ready)
+        return;
+    views->converted = nd_rstd_of(view, slot->scatter_eps);
+    if (views->converted == NULL)
+        return;
+    const struct nd_shape shape = view->shape;
+    nd_view_contiguous(view, views->converted, view->count * sizeof *views->converted,
+                       ND_DTYPE_f64, &shape);
+}
+
 void nd_pair_open(const struct comparison *comparison, const struct layer_pair *layer,
                   const struct slot_pair *slot, struct pair_views *ret)
 {
@@ -226,6 +260,7 @@ void nd_pair_open(const struct comparison *comparison, const struct layer_pair *
         }
     }
     pair_reconcile(ret);
+    pair_convert(slot, ret);
 }
 
 bool nd_pair_close(struct pair_views *views)
@@ -237,6 +272,7 @@ bool nd_pair_close(struct pair_views *views)
             intact = nd_slot_close(&views->open[side]) && intact;
     if (views->is_joined)
         nd_map_close(&views->joined);
+    free(views->converted);
     *views = (struct pair_views){0};
     return intact;
 }

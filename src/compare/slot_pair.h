@@ -17,6 +17,7 @@ struct pair_views {
     bool               squeezed;
     bool               search;       /* shapes differ: only the layout search can help */
     bool               contradicts;  /* a declared layout does not fit: the bytes are plain */
+    double            *converted;    /* rstd made of a side's variances; NULL: none */
     bool               unreadable;
     uint64_t           padding[2];   /* non-zero padding lanes found */
     char               reason[1536]; /* why not */
@@ -46,6 +47,9 @@ bool nd_search_layout(const struct pair_views *views, double plain_drift,
 void nd_name_permutation(const uint32_t *order, const struct nd_shape *shape,
                          const struct nd_shape *stored, char *ret_stored, char *ret_shape,
                          size_t size);
+
+/* 1 / sqrt(v + eps) of a small tensor of floats, to be freed; NULL: large, or no memory. */
+double *nd_rstd_of(const struct tensor_view *view, double eps);
 
 /* Statistics on at least one side. */
 void nd_compare_statistics(const struct comparison *comparison, const struct layer_pair *layer,

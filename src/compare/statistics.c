@@ -129,7 +129,7 @@ static bool print_of(const struct comparison *comparison, unsigned side,
     struct open_slot open;
     struct nd_error  err = {0};
 
-    if (slot->evidence == ND_EVIDENCE_STATISTICS) {
+    if (slot->evidence != ND_EVIDENCE_VALUES) {
         *ret_print = &slot->statistics;
         return true;
     }

@@ -7,7 +7,8 @@
  *      its model's
  *   2. the threads of an FFTS+ task are parts of one execution that run side by side: each
  *      is a layer of its own, {operator}.thread{N}, where there are several
- *   3. statistics stand back where the tensors of the same execution are there
+ *   3. where an execution is there several times, its dump is taken, else the arrays that
+ *      were made of it, else its statistics
  */
 #include "formats/cann_tree.h"
 
@@ -45,10 +46,15 @@ static int run_order(const void *a, const void *b)
     return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
 }
 
-static bool is_print(const struct tree_layer *at)
+/* What the tensors of one execution are taken from, best first. */
+enum source { SOURCE_DUMP, SOURCE_ARRAY, SOURCE_PRINT };
+
+static enum source source_of(const struct tree_layer *at)
 {
-    return at->layer.slot_count > 0 &&
-           at->layer.slots[0].evidence != ND_EVIDENCE_VALUES;
+    if (at->layer.slot_count > 0 && at->layer.slots[0].evidence != ND_EVIDENCE_VALUES)
+        return SOURCE_PRINT;
+    return at->file->is_named && at->file->parsed.direction != NULL ? SOURCE_ARRAY
+                                                                    : SOURCE_DUMP;
 }
 
 static uint64_t thread_of(const struct tree_layer *at)
@@ -72,7 +78,7 @@ static int group_order(const void *a, const void *b)
     if (order == 0)
         order = compare_time(x->layer.time, y->layer.time);
     if (order == 0)
-        order = is_print(x) - is_print(y);
+        order = (int)source_of(x) - (int)source_of(y);
     return order != 0 ? order : (x->index > y->index) - (x->index < y->index);
 }
 
@@ -94,8 +100,7 @@ static enum nd_status layer_rename(struct dump *dump, struct tree_layer *at, boo
     const bool has_model = by_model && *model != '\0';
 
     if (has_model)
-        at->layer.name =
-            nd_arena_format(dump->arena, "%s/%s", model, at->layer.name);
+        at->layer.name = nd_arena_format(dump->arena, "%s/%s", model, at->layer.name);
     if (at->layer.name != NULL && by_thread)
         at->layer.name = nd_arena_format(dump->arena, "%s.thread%" PRIu64, at->layer.name,
                                          thread_of(at));
@@ -103,8 +108,8 @@ static enum nd_status layer_rename(struct dump *dump, struct tree_layer *at, boo
 }
 
 /* The executions of one operator; a layer that is dropped loses its key. */
-static enum nd_status group_number(struct dump *dump, struct tree_layer **group, size_t count,
-                                   struct nd_error *err)
+static enum nd_status group_number(struct dump *dump, struct tree_layer **group,
+                                   size_t count, struct nd_error *err)
 {
     bool by_model = false, by_thread = false;
     int64_t call = 0;
@@ -116,7 +121,7 @@ static enum nd_status group_number(struct dump *dump, struct tree_layer **group,
     for (size_t i = 0, last = 0; i < count; i++) {
         if (i > 0 && !same_line(group[i], group[i - 1]))
             call = 0;
-        else if (i > 0 && is_print(group[i]) && !is_print(group[last]) &&
+        else if (i > 0 && source_of(group[i]) > source_of(group[last]) &&
                  compare_time(group[i]->layer.time, group[last]->layer.time) == 0) {
             group[i]->key = NULL;
             continue;

@@ -9,9 +9,11 @@
 #define ND_DTYPE_none ND_DTYPE_NONE
 
 static const struct cann_dtype dtypes[] = {
+/* clang-format off */
 #define ND_CANN_DTYPE(name, proto, ge, word) {#name, {proto, ge}, ND_DTYPE_##word},
 #include "formats/cann_dtypes.def"
 #undef ND_CANN_DTYPE
+/* clang-format on */
 };
 
 /* "NULL" is a macro of C's, and must not be expanded before it becomes text. */

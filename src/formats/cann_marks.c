@@ -44,7 +44,8 @@ enum nd_status nd_cann_marks_add(struct dump *dump, struct cann_marks *marks,
     return ND_OK;
 }
 
-static bool field_fits(const struct cann_overflow *overflow, const char *name, uint64_t value)
+static bool field_fits(const struct cann_overflow *overflow, const char *name,
+                       uint64_t value)
 {
     const uint64_t told = nd_cann_overflow_field(overflow, name);
     return told == mark_unknown || told == value;
@@ -69,7 +70,8 @@ static enum nd_status marks_report(struct dump *dump, const struct cann_marks *m
             continue;
         const char *const what = nd_arena_format(
             dump->arena,
-            "%s: %s overflow in task %" PRIu64 " of stream %" PRIu64 ", which was not dumped",
+            "%s: %s overflow in task %" PRIu64 " of stream %" PRIu64
+            ", which was not dumped",
             mark->file->path, mark->overflow.unit, mark->task, mark->stream);
         if (what == NULL)
             return nd_fail_memory(err);
@@ -79,7 +81,8 @@ static enum nd_status marks_report(struct dump *dump, const struct cann_marks *m
 }
 
 enum nd_status nd_cann_marks_apply(struct dump *dump, struct cann_marks *marks,
-                                   const struct tree_file *const *owners, struct nd_error *err)
+                                   const struct tree_file *const *owners,
+                                   struct nd_error *err)
 {
     if (marks->count > 1)
         qsort(marks->list, marks->count, sizeof *marks->list, mark_order);

@@ -21,9 +21,12 @@ struct cann_marks {
 
 enum nd_status nd_cann_marks_add(struct dump *dump, struct cann_marks *marks,
                                  const struct tree_file *file,
-                                 const struct cann_overflow *overflow, struct nd_error *err);
-/* Marks the dump's layers, whose files owners[] are; what finds none is listed as ignored. */
+                                 const struct cann_overflow *overflow,
+                                 struct nd_error *err);
+/* Marks the dump's layers, whose files owners[] are; what finds none is listed as ignored.
+ */
 enum nd_status nd_cann_marks_apply(struct dump *dump, struct cann_marks *marks,
-                                   const struct tree_file *const *owners, struct nd_error *err);
+                                   const struct tree_file *const *owners,
+                                   struct nd_error *err);
 
 #endif

@@ -131,7 +131,8 @@ static enum nd_status read_tensor(struct reader *reader, struct cursor in, bool 
 
 /* --- the rest ------------------------------------------------------------------------- */
 
-static enum nd_status read_buffer(struct reader *reader, struct cursor in, struct nd_error *err)
+static enum nd_status read_buffer(struct reader *reader, struct cursor in,
+                                  struct nd_error *err)
 {
     struct cann_message *const message = reader->message;
     struct proto_field field;
@@ -166,8 +167,8 @@ static enum nd_status read_attribute(struct reader *reader, struct cursor in,
     return step == PROTO_END ? ND_OK : reader_fail(reader, &in, "a damaged attribute", err);
 }
 
-static enum nd_status read_text(struct reader *reader, struct cursor in, const char **ret_text,
-                                struct nd_error *err)
+static enum nd_status read_text(struct reader *reader, struct cursor in,
+                                const char **ret_text, struct nd_error *err)
 {
     *ret_text = nd_arena_copy(reader->arena, (const char *)in.bytes, (size_t)in.size);
     return *ret_text == NULL ? nd_fail_memory(err) : ND_OK;
@@ -206,7 +207,8 @@ static enum nd_status read_field(struct reader *reader, const struct proto_field
 enum nd_status nd_cann_message_read(struct cursor in, uint64_t base, struct arena *arena,
                                     struct cann_message *ret_message, struct nd_error *err)
 {
-    static const uint64_t turns[] = {4, 3}; /* inputs come first in everything but the wire */
+    static const uint64_t turns[] = {4,
+                                     3}; /* inputs come first in everything but the wire */
     struct cann_message message = {.version = ""};
     struct reader reader = {arena, in.bytes, base, &message};
 
@@ -235,7 +237,8 @@ static bool is_word(struct cursor text, size_t most)
     return true;
 }
 
-/* True if the bytes are fields of a tensor: the first three are of the same kind in both. */
+/* True if the bytes are fields of a tensor: the first three are of the same kind in both.
+ */
 static bool is_tensor(struct cursor in)
 {
     struct proto_field field;
@@ -302,7 +305,8 @@ bool nd_cann_message_overflow(struct cursor in)
     return false;
 }
 
-bool nd_cann_message_of(const unsigned char *bytes, uint64_t size, struct cursor *ret_message)
+bool nd_cann_message_of(const unsigned char *bytes, uint64_t size,
+                        struct cursor *ret_message)
 {
     struct cursor in = {.bytes = bytes, .size = size};
     uint64_t length;

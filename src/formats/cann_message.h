@@ -21,10 +21,10 @@
 #include "formats/cann_op.h"
 
 struct cann_message {
-    struct cann_op op;      /* inputs first */
+    struct cann_op op; /* inputs first */
     const char *version;
-    bool has_data;          /* some tensor's bytes stand in the message: version 1 */
-    uint64_t buffer_size;   /* of buffers and workspaces together, as declared */
+    bool has_data;        /* some tensor's bytes stand in the message: version 1 */
+    uint64_t buffer_size; /* of buffers and workspaces together, as declared */
     uint64_t buffer_count;
 };
 
@@ -41,7 +41,8 @@ bool nd_cann_message_overflow(struct cursor in);
 
 /* The message of a file of version 2: u64 length, message, data.  False if the length does
  * not fit the file. */
-bool nd_cann_message_of(const unsigned char *bytes, uint64_t size, struct cursor *ret_message);
+bool nd_cann_message_of(const unsigned char *bytes, uint64_t size,
+                        struct cursor *ret_message);
 /* Lays the data behind the message at `at`: inputs, outputs, buffers, workspaces. */
 void nd_cann_message_place(struct cann_message *message, uint64_t at);
 

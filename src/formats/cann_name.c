@@ -51,7 +51,8 @@ static bool part_is(struct part part, const char *word)
 }
 
 /* Up to `most` numbers; *at stands behind the last. */
-static size_t numbers_read(const char **at, struct part *parts, uint64_t *numbers, size_t most)
+static size_t numbers_read(const char **at, struct part *parts, uint64_t *numbers,
+                           size_t most)
 {
     size_t count = 0;
     const char *next = *at;
@@ -183,8 +184,8 @@ bool nd_golden_name_parse(const char *text, struct golden_name *ret_name)
     for (int i = 0; i < 2; i++) {
         for (at = end; at > 0 && text[at - 1] != '.'; at--)
             continue;
-        if (at < 2 ||
-            !part_number((struct part){text + at, end - at}, i == 0 ? &name.time : &name.index))
+        if (at < 2 || !part_number((struct part){text + at, end - at},
+                                   i == 0 ? &name.time : &name.index))
             return false;
         end = at - 1;
     }

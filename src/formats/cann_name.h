@@ -33,8 +33,8 @@ struct cann_name {
 /* False for a name that is none of these; `name` has no folders in front. */
 bool nd_cann_name_parse(const char *name, struct cann_name *ret_name);
 
-/* True for a name that a dump has by nature: with a time of 13 digits or more and without an
- * extension, or with that of statistics. */
+/* True for a name that a dump has by nature: with a time of 13 digits or more and without
+ * an extension, or with that of statistics. */
 bool nd_cann_name_is_dump(const char *name);
 /* The same for arrays that a converter wrote. */
 bool nd_cann_name_is_array(const char *name);

@@ -13,7 +13,8 @@ struct cann_tensor *nd_cann_tensor_add(struct arena *arena, struct cann_op *op,
                                        struct nd_error *err)
 {
     if (op->count == ND_CANN_MAX_TENSORS) {
-        nd_fail(err, ND_ERR_LIMIT, "at most 65536 inputs and outputs of an operator", "more");
+        nd_fail(err, ND_ERR_LIMIT, "at most 65536 inputs and outputs of an operator",
+                "more");
         return NULL;
     }
     struct cann_tensor *const tensors =
@@ -65,8 +66,8 @@ static enum nd_status add_origin(struct dump *dump, struct dump_layer *layer,
     const struct {
         const char *key, *text;
     } words[] = {
-        {"origin",        tensor->origin_name                   },
-        {"origin_dtype",  type == NULL ? "unknown" : type->name },
+        {"origin",        tensor->origin_name                      },
+        {"origin_dtype",  type == NULL ? "unknown" : type->name    },
         {"origin_format", format == NULL ? "unknown" : format->name},
     };
     char key[64];
@@ -81,11 +82,11 @@ static enum nd_status add_origin(struct dump *dump, struct dump_layer *layer,
     if (tensor->origin_index >= UINT32_MAX)
         return ND_OK; /* -1: not known */
     snprintf(key, sizeof key, "origin_index.%zu", index);
-    return nd_dump_add_attribute(dump, layer,
-                                 &(struct attribute){.key = key,
-                                                     .kind = ATTRIBUTE_NUMBER,
-                                                     .number = (double)tensor->origin_index},
-                                 err);
+    return nd_dump_add_attribute(
+        dump, layer,
+        &(struct attribute){
+            .key = key, .kind = ATTRIBUTE_NUMBER, .number = (double)tensor->origin_index},
+        err);
 }
 
 enum nd_status nd_cann_add(struct dump *dump, size_t file, const struct cann_op *op,
@@ -103,7 +104,8 @@ enum nd_status nd_cann_add(struct dump *dump, size_t file, const struct cann_op 
         const size_t index = next[tensor->is_output]++;
         struct dump_slot slot;
         ND_TRY(nd_cann_slot(dump, file, tensor, &slot, err));
-        snprintf(name, sizeof name, "%s.%zu", tensor->is_output ? "output" : "input", index);
+        snprintf(name, sizeof name, "%s.%zu", tensor->is_output ? "output" : "input",
+                 index);
         slot.name = name;
         if (i + 1 == op->count && op->end < size && slot.note == NULL)
             slot.note = "trailing_bytes";

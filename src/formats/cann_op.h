@@ -30,8 +30,8 @@ struct cann_tensor {
 };
 
 struct cann_op {
-    const char *name; /* unescaped; NULL: the file's name tells */
-    uint64_t time;    /* microseconds; 0: the file's name tells */
+    const char *name;      /* unescaped; NULL: the file's name tells */
+    uint64_t time;         /* microseconds; 0: the file's name tells */
     const char *attribute; /* JSON of an FFTS+ operator; NULL: none */
     struct cann_tensor *tensors;
     size_t count, capacity;
@@ -45,11 +45,12 @@ struct cann_tensor *nd_cann_tensor_add(struct arena *arena, struct cann_op *op,
 void nd_cann_shape_push(struct cann_shape *shape, uint64_t dim);
 
 /* The slot of a tensor, without its name. */
-enum nd_status nd_cann_slot(struct dump *dump, size_t file, const struct cann_tensor *tensor,
-                            struct dump_slot *ret_slot, struct nd_error *err);
+enum nd_status nd_cann_slot(struct dump *dump, size_t file,
+                            const struct cann_tensor *tensor, struct dump_slot *ret_slot,
+                            struct nd_error *err);
 
-/* The layer of an operator whose name may be NULL: named by the file then; its type and time
- * come from the file's name.  NULL: out of memory. */
+/* The layer of an operator whose name may be NULL: named by the file then; its type and
+ * time come from the file's name.  NULL: out of memory. */
 struct dump_layer *nd_cann_layer(struct dump *dump, size_t file, const char *op_name,
                                  uint64_t time);
 /* The operator as a layer with all its tensors. */

@@ -19,14 +19,15 @@ static const struct {
      {"context_id", "thread_id", "pc_start", "para_base", "core_id", "block_id", "status"}},
     {"AIV",
      {"context_id", "thread_id", "pc_start", "para_base", "core_id", "block_id", "status"}},
-    {"AICPU", {"context_id", "cpu_id", "thread_id", "status"}},
-    {"SDMA", {"context_id", "thread_id", "src_addr", "dst_addr", "channel_id", "status"}},
+    {"AICPU", {"context_id", "cpu_id", "thread_id", "status"}                             },
+    {"SDMA",  {"context_id", "thread_id", "src_addr", "dst_addr", "channel_id", "status"} },
 };
 
 static const uint64_t overflow_magic = 0x5A5A5A5A;
 static const uint64_t overflow_unknown = 65535;
 
-static bool overflow_take(struct cursor *in, const char *name, struct cann_overflow *overflow)
+static bool overflow_take(struct cursor *in, const char *name,
+                          struct cann_overflow *overflow)
 {
     if (overflow->count == ND_OVERFLOW_FIELDS ||
         !nd_cursor_le(in, 8, &overflow->values[overflow->count]))
@@ -49,7 +50,8 @@ static bool overflow_new(struct cursor in, struct cann_overflow *overflow)
 
     if (!nd_cursor_le(&in, 4, &version) || !nd_cursor_le(&in, 4, &valid) ||
         !nd_cursor_le(&in, 4, &unit) || !nd_cursor_le(&in, 4, &unused) ||
-        !nd_cursor_le(&in, 4, &length) || valid == 0 || unit >= sizeof units / sizeof *units)
+        !nd_cursor_le(&in, 4, &length) || valid == 0 ||
+        unit >= sizeof units / sizeof *units)
         return false;
     if (length < nd_cursor_left(&in))
         in.size = in.at + length;

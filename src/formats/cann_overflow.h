@@ -3,11 +3,10 @@
  * (Opdebug.Node_OpDebug.{task}.{stream}.{time}) has for its only output.
  *
  *   old  six u64 each of DHA at 0, L2 at 128, AICore at 256: model_id, stream_id, task_id,
- *        task_type, pc_start, para_base; status: DHA u64 at 512, L2 u64 at 768, AICore three
- *        u64 (kernel_code, block_idx, status) at 1024
- *   new  u32 0x5A5A5A5A, u32 version, u32 valid, u32 unit (0 AIC, 1 AIV, 2 AICPU, 3 SDMA),
- *        u32 unused, u32 length, then u64s: model_id, stream_id, task_id, task_type,
- *        context_id and what the unit has
+ *        task_type, pc_start, para_base; status: DHA u64 at 512, L2 u64 at 768, AICore
+ * three u64 (kernel_code, block_idx, status) at 1024 new  u32 0x5A5A5A5A, u32 version, u32
+ * valid, u32 unit (0 AIC, 1 AIV, 2 AICPU, 3 SDMA), u32 unused, u32 length, then u64s:
+ * model_id, stream_id, task_id, task_type, context_id and what the unit has
  *
  * Learned from msaccucmp's overflow parser; 65535 is "not known".
  */

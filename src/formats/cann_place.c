@@ -1,7 +1,8 @@
 /*
  * What the folders of a CANN dump mean.
  *
- *   [step{N}|{N}/][rank{R}|rank_{R}|..._rank{R}/]{time}/{device}/[{model}/[{id}/[{iteration}]]]
+ *   [step{N}|{N}/][rank{R}|rank_{R}|..._rank{R}/]{time}/{device}/[MODEL]
+ *   MODEL: {model}/[{id}/[{iteration}]]
  *
  * `time` has 14 digits.  The device stands for the rank where nothing else names one.  A
  * folder may be opened at any depth, so that where no time is seen the last numbers are the
@@ -110,8 +111,8 @@ static void place_tail(const struct part *parts, size_t count, struct tree_place
     }
 }
 
-enum nd_status nd_tree_place(struct arena *arena, const char *path, struct tree_place *ret_place,
-                             struct nd_error *err)
+enum nd_status nd_tree_place(struct arena *arena, const char *path,
+                             struct tree_place *ret_place, struct nd_error *err)
 {
     struct part parts[MAX_PARTS];
     const size_t count = parts_split(path, parts);

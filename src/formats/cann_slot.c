@@ -2,9 +2,9 @@
  * From a tensor as CANN describes it to a slot: element type, shape, and how the bytes are
  * put into the framework's order.
  *
- * The shape of the bytes is `shape`, in `format`; the framework's is `original_shape`, whose
- * format is recorded of outputs only (original_op.format).  Where it is not, the orders of
- * axes that people use are tried until one fits the stored shape.
+ * The shape of the bytes is `shape`, in `format`; the framework's is `original_shape`,
+ * whose format is recorded of outputs only (original_op.format).  Where it is not, the
+ * orders of axes that people use are tried until one fits the stored shape.
  */
 #include "formats/cann_op.h"
 
@@ -70,15 +70,17 @@ static enum nd_status slot_type(struct dump *dump, const struct cann_tensor *ten
     slot->dtype_text = nd_arena_format(dump->arena, "CANN type %" PRIu64, tensor->dtype);
     return slot->dtype_text == NULL
                ? nd_fail_memory(err)
-               : slot_break(dump, slot,
-                            nd_arena_format(dump->arena, "%s is not known", slot->dtype_text),
-                            err);
+               : slot_break(
+                     dump, slot,
+                     nd_arena_format(dump->arena, "%s is not known", slot->dtype_text),
+                     err);
 }
 
 /* The bytes as they lie, where no shape tells: a scalar or one row. */
 static void slot_flat(const struct cann_tensor *tensor, struct dump_slot *slot)
 {
-    const unsigned element = slot->dtype == ND_DTYPE_NONE ? 1 : nd_dtype_info(slot->dtype)->size;
+    const unsigned element =
+        slot->dtype == ND_DTYPE_NONE ? 1 : nd_dtype_info(slot->dtype)->size;
 
     if (tensor->shape.dims.rank == 0 && tensor->size == element &&
         slot->dtype != ND_DTYPE_NONE && slot->note == NULL)
@@ -121,8 +123,8 @@ static const char *origin_axes(const struct cann_tensor *tensor)
 
 /* The order of the framework's axes, given that the bytes' is `axes`; NULL: no order of
  * them explains the original shape. */
-static const char *slot_order(const struct cann_tensor *tensor, const struct nd_shape *stored,
-                              const char *axes)
+static const char *slot_order(const struct cann_tensor *tensor,
+                              const struct nd_shape *stored, const char *axes)
 {
     const char *const origin = origin_axes(tensor);
     const struct nd_shape *const wanted = &tensor->original.dims;
@@ -206,8 +208,8 @@ static bool slot_fits(const struct dump_slot *slot, const struct nd_shape *logic
     nd_view_contiguous(&view, NULL, INT64_MAX,
                        slot->dtype == ND_DTYPE_NONE ? ND_DTYPE_i8 : slot->dtype,
                        &slot->storage);
-    return nd_layout_apply_groups(&view, slot->layout, &slot->storage, logical, slot->groups,
-                                  &c0, &why);
+    return nd_layout_apply_groups(&view, slot->layout, &slot->storage, logical,
+                                  slot->groups, &c0, &why);
 }
 
 static bool slot_take(struct dump_slot *slot, const struct nd_shape *logical)
@@ -226,7 +228,8 @@ static bool slot_take_order(struct dump_slot *slot, const struct nd_shape *origi
     const char *const axes = slot->layout->logical;
     struct nd_shape logical = {.rank = original->rank};
 
-    if (letters == NULL || strlen(letters) != original->rank || strlen(axes) != original->rank)
+    if (letters == NULL || strlen(letters) != original->rank ||
+        strlen(axes) != original->rank)
         return false;
     for (uint32_t k = 0; k < original->rank; k++) {
         const char *const at = strchr(letters, axes[k]);
@@ -271,10 +274,9 @@ static enum nd_status slot_layout(struct dump *dump, const struct cann_tensor *t
         slot_blocked(tensor, slot);
         return ND_OK;
     }
-    slot->layout_text = nd_arena_format(dump->arena, "%s (CANN format %" PRIu64 ")",
-                                        format == NULL ? "a layout without a name"
-                                                       : format->name,
-                                        number);
+    slot->layout_text =
+        nd_arena_format(dump->arena, "%s (CANN format %" PRIu64 ")",
+                        format == NULL ? "a layout without a name" : format->name, number);
     if (slot->layout_text == NULL)
         return nd_fail_memory(err);
     slot->layout_broken = slot->broken == NULL;
@@ -284,14 +286,17 @@ static enum nd_status slot_layout(struct dump *dump, const struct cann_tensor *t
                       err);
 }
 
-enum nd_status nd_cann_slot(struct dump *dump, size_t file, const struct cann_tensor *tensor,
-                            struct dump_slot *ret_slot, struct nd_error *err)
+enum nd_status nd_cann_slot(struct dump *dump, size_t file,
+                            const struct cann_tensor *tensor, struct dump_slot *ret_slot,
+                            struct nd_error *err)
 {
     struct dump_slot slot = nd_dump_slot_init();
 
     slot.has_shape = true;
-    slot.extent = (struct extent){.file = file, .offset = tensor->offset,
-                                  .size = tensor->size, .raw_size = tensor->size};
+    slot.extent = (struct extent){.file = file,
+                                  .offset = tensor->offset,
+                                  .size = tensor->size,
+                                  .raw_size = tensor->size};
     ND_TRY(slot_type(dump, tensor, &slot, err));
     if (tensor->shape.too_long) {
         ND_TRY(slot_break(dump, &slot, "a shape of more than 16 dimensions", err));

@@ -36,8 +36,8 @@ struct tree_place {
     const char *model; /* "": none */
 };
 /* `path` has no trailing slash; "" is the root. */
-enum nd_status nd_tree_place(struct arena *arena, const char *path, struct tree_place *ret_place,
-                             struct nd_error *err);
+enum nd_status nd_tree_place(struct arena *arena, const char *path,
+                             struct tree_place *ret_place, struct nd_error *err);
 
 /* The layers of a tree with what is known of their files, in any order. */
 struct tree_layer {
@@ -47,7 +47,7 @@ struct tree_layer {
     size_t index;
 };
 /* Orders the dump's layers by time, numbers the executions of each operator, and drops
- * statistics of a tensor that is there too.  owners[i] is the file of layer i. */
+ * what is there in a better form too.  owners[i] is the file of layer i. */
 enum nd_status nd_tree_number(struct dump *dump, const struct tree_file *const *owners,
                               struct nd_error *err);
 

@@ -39,12 +39,13 @@ static int mapped_order(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-static enum nd_status mapping_add(struct dump *dump, struct mapping *mapping, const char *line,
-                                  size_t len, struct nd_error *err)
+static enum nd_status mapping_add(struct dump *dump, struct mapping *mapping,
+                                  const char *line, size_t len, struct nd_error *err)
 {
     const char *const comma = memchr(line, ',', len);
 
-    while (len > 0 && (line[len - 1] == '\r' || line[len - 1] == ' ' || line[len - 1] == ','))
+    while (len > 0 &&
+           (line[len - 1] == '\r' || line[len - 1] == ' ' || line[len - 1] == ','))
         len--;
     if (comma == NULL || comma == line || (size_t)(comma - line) + 1 >= len)
         return ND_OK; /* no row: a number without a name helps nobody */
@@ -59,8 +60,8 @@ static enum nd_status mapping_add(struct dump *dump, struct mapping *mapping, co
     return row->key == NULL || row->name == NULL ? nd_fail_memory(err) : ND_OK;
 }
 
-static enum nd_status mapping_read(struct dump *dump, const char *path, struct mapping *mapping,
-                                   struct nd_error *err)
+static enum nd_status mapping_read(struct dump *dump, const char *path,
+                                   struct mapping *mapping, struct nd_error *err)
 {
     struct nd_error reason = {0};
     size_t file;
@@ -126,14 +127,19 @@ static enum nd_status tree_add(struct dump *dump, struct tree *tree, const char 
         return nd_fail_memory(err);
     tree->files = files;
     struct tree_file *const file = &files[tree->count++];
-    *file = (struct tree_file){.path = path, .name = name, .model = place->model,
-                               .step = place->step, .rank = place->rank,
-                               .rank_is_device = place->rank_is_device, .file = SIZE_MAX};
+    *file = (struct tree_file){.path = path,
+                               .name = name,
+                               .model = place->model,
+                               .step = place->step,
+                               .rank = place->rank,
+                               .rank_is_device = place->rank_is_device,
+                               .file = SIZE_MAX};
     file->is_named = nd_cann_name_parse(name, &file->parsed);
     return ND_OK;
 }
 
-static enum nd_status folder_files(struct dump *dump, const struct dump_directory *directory,
+static enum nd_status folder_files(struct dump *dump,
+                                   const struct dump_directory *directory,
                                    struct tree *tree, struct nd_error *err)
 {
     struct tree_place place;
@@ -217,7 +223,24 @@ struct tree_probe {
     enum tree_kind kind;
 };
 
-static void tree_look(int parent, const char *name, unsigned depth, struct tree_probe *probe)
+/* One folder's names: only long ones may be in it, each under a number, and then the table
+ * beside them tells. */
+struct folder_probe {
+    bool has_table, has_number;
+};
+
+static enum tree_kind name_kind(const char *name, struct folder_probe *folder)
+{
+    folder->has_table = folder->has_table || strcmp(name, mapping_name) == 0;
+    folder->has_number =
+        folder->has_number || (*name != '\0' && name[strspn(name, "0123456789")] == '\0');
+    if (nd_cann_name_is_dump(name) || (folder->has_table && folder->has_number))
+        return TREE_DUMPS;
+    return nd_cann_name_is_array(name) ? TREE_ARRAYS : TREE_NONE;
+}
+
+static void tree_look(int parent, const char *name, unsigned depth,
+                      struct tree_probe *probe)
 {
     const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *const stream = fd < 0 ? NULL : fdopendir(fd);
@@ -227,15 +250,16 @@ static void tree_look(int parent, const char *name, unsigned depth, struct tree_
             close(fd);
         return;
     }
+    struct folder_probe folder = {false, false};
     const struct dirent *entry;
-    while (probe->kind != TREE_DUMPS && probe->left > 0 && (entry = readdir(stream)) != NULL) {
+    while (probe->kind != TREE_DUMPS && probe->left > 0 &&
+           (entry = readdir(stream)) != NULL) {
         probe->left--;
         if (entry->d_name[0] == '.')
             continue;
-        if (nd_cann_name_is_dump(entry->d_name))
-            probe->kind = TREE_DUMPS;
-        else if (nd_cann_name_is_array(entry->d_name))
-            probe->kind = TREE_ARRAYS;
+        const enum tree_kind kind = name_kind(entry->d_name, &folder);
+        if (kind > probe->kind)
+            probe->kind = kind;
         else if (entry->d_type != DT_REG && depth < PROBE_DEPTH)
             tree_look(fd, entry->d_name, depth + 1, probe);
     }
@@ -245,12 +269,12 @@ static void tree_look(int parent, const char *name, unsigned depth, struct tree_
 enum tree_kind nd_tree_kind(const struct dump_directory *directory)
 {
     struct tree_probe probe = {.left = MAX_PROBED};
+    struct folder_probe folder = {false, false};
 
-    for (size_t i = 0; i < directory->name_count; i++) {
-        if (nd_cann_name_is_dump(directory->names[i]))
-            return TREE_DUMPS;
-        if (nd_cann_name_is_array(directory->names[i]))
-            probe.kind = TREE_ARRAYS;
+    for (size_t i = 0; i < directory->name_count && probe.kind != TREE_DUMPS; i++) {
+        const enum tree_kind kind = name_kind(directory->names[i], &folder);
+        if (kind > probe.kind)
+            probe.kind = kind;
     }
     for (size_t i = 0; directory->fd >= 0 && i < directory->folder_count; i++)
         tree_look(directory->fd, directory->folders[i], 1, &probe);

@@ -133,6 +133,9 @@ enum nd_status nd_dump_add_slot(struct dump *dump, struct dump_layer *layer,
             atomic_init(added->crc_state, 0);
         }
     }
+    /* Bytes whose layout fails are still looked at: they must be there. */
+    if (slot->layout_broken && slot_check(dump, slot, &reason) != ND_OK)
+        added->layout_broken = false;
     if (!keep_texts(dump->arena, added))
         return nd_fail_memory(err);
     layer->slot_count++;

@@ -1,8 +1,8 @@
 /*
  * Tensors that the Ascend transformer boost library (ATB) saves, one a file (.bin).
  *
- *   1. lines "name=value", ended by \n: $Version=1.0, $Object.Count, $Object.Length (bytes of
- *      all objects), format, dtype (GE's numbering), dims=a,b,c, perhaps data=FILE, and
+ *   1. lines "name=value", ended by \n: $Version=1.0, $Object.Count, $Object.Length (bytes
+ * of all objects), format, dtype (GE's numbering), dims=a,b,c, perhaps data=FILE, and
  *      $Object.NAME=offset,length; the last is $End=1
  *   2. the objects; of those only `data` is a tensor.  With data=FILE its bytes are there,
  *      in the same folder
@@ -81,7 +81,8 @@ static bool atb_take(struct arena *arena, const char *name, const char *value,
         return atb_number(&at, &head->length);
     if (strcasecmp(name, "$Object.data") == 0) {
         head->has_object = true;
-        return atb_number(&at, &head->at) && *at++ == ',' && atb_number(&at, &head->tensor.size);
+        return atb_number(&at, &head->at) && *at++ == ',' &&
+               atb_number(&at, &head->tensor.size);
     }
     if (strcmp(name, "dtype") == 0)
         return atb_number(&at, &head->tensor.dtype);
@@ -102,7 +103,9 @@ static bool atb_take(struct arena *arena, const char *name, const char *value,
 static enum nd_status atb_head_read(struct cursor *in, struct arena *arena,
                                     struct atb_head *ret_head, struct nd_error *err)
 {
-    struct atb_head head = {.tensor = {.is_output = true, .numbering = CANN_GE, .format = 2}};
+    struct atb_head head = {
+        .tensor = {.is_output = true, .numbering = CANN_GE, .format = 2}
+    };
     char line[ATB_MAX_LINE];
 
     for (int count = 0; count < ATB_MAX_LINES; count++) {
@@ -169,9 +172,9 @@ static enum nd_status atb_elsewhere(struct dump *dump, size_t file, struct atb_h
     const char *const own = dump->files[file].open_name;
     const char *const slash = own == NULL ? NULL : strrchr(own, '/');
     const char *const path =
-        slash == NULL ? head->file
-                      : nd_arena_format(dump->arena, "%.*s/%s", (int)(slash - own), own,
-                                        head->file);
+        slash == NULL
+            ? head->file
+            : nd_arena_format(dump->arena, "%.*s/%s", (int)(slash - own), own, head->file);
     struct nd_error reason = {0};
 
     if (path == NULL)
@@ -198,6 +201,7 @@ static enum nd_status atb_index(struct dump *dump, size_t file, struct nd_error 
         return nd_fail_memory(err);
     dump->device = "npu";
     dump->order = ND_ORDER_NAME;
+    dump->prefix = NULL; /* the folder is in the name already */
     do {
         struct atb_head head;
         struct dump_slot slot;

@@ -24,7 +24,8 @@ static int cann_probe(const struct dump_head *head)
             return bits + 24; /* and a length that fits */
     }
     /* Damaged or cut off, and worth saying where. */
-    return head->size > 8 && nd_cann_message_starts(head->bytes + 8, head->size - 8) ? 40 : 0;
+    return head->size > 8 && nd_cann_message_starts(head->bytes + 8, head->size - 8) ? 40
+                                                                                     : 0;
 }
 
 static enum nd_status cann_index(struct dump *dump, size_t file, struct nd_error *err)
@@ -35,15 +36,17 @@ static enum nd_status cann_index(struct dump *dump, size_t file, struct nd_error
 
     if (!nd_cann_message_of(bytes.bytes, bytes.size, &in))
         return nd_fail_at(err, ND_ERR_MALFORMED, 0, "the length of a message in this file",
-                          bytes.size < 8 ? "the end of the file" : "a length that leaves it");
+                          bytes.size < 8 ? "the end of the file"
+                                         : "a length that leaves it");
     ND_TRY(nd_cann_message_read(in, 8, dump->arena, &message, err));
     nd_cann_message_place(&message, 8 + in.size);
     if (message.op.count == 0)
-        return nd_fail(err, ND_ERR_MALFORMED, "inputs or outputs", "a dump without tensors");
+        return nd_fail(err, ND_ERR_MALFORMED, "inputs or outputs",
+                       "a dump without tensors");
     if (message.buffer_count > 0) {
-        const char *const what = nd_arena_format(
-            dump->arena, "%s: buffers and workspaces of %" PRIu64 " bytes",
-            dump->files[file].path, message.buffer_size);
+        const char *const what =
+            nd_arena_format(dump->arena, "%s: buffers and workspaces of %" PRIu64 " bytes",
+                            dump->files[file].path, message.buffer_size);
         if (what == NULL)
             return nd_fail_memory(err);
         ND_TRY(nd_dump_ignore(dump, what, err));

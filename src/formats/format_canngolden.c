@@ -48,8 +48,8 @@ static int text_order(const void *a, const void *b)
 }
 
 /* Rule 1: of which operators there are outputs, sorted. */
-static enum nd_status golden_inputs(struct dump *dump, struct golden_file *files, size_t count,
-                                    struct nd_error *err)
+static enum nd_status golden_inputs(struct dump *dump, struct golden_file *files,
+                                    size_t count, struct nd_error *err)
 {
     const char **const ops = nd_arena_alloc(dump->arena, count + 1, sizeof *ops);
     size_t known = 0;
@@ -82,9 +82,9 @@ static enum nd_status golden_ignore(struct dump *dump, const struct tree_file *f
 static enum nd_status golden_index_file(struct dump *dump, const struct golden_file *at,
                                         bool *ret_is_read, struct nd_error *err)
 {
-    const char *const stem =
-        nd_arena_format(dump->arena, "%s.%s.%llu", at->op, at->is_input ? "input" : "output",
-                        (unsigned long long)at->name.index);
+    const char *const stem = nd_arena_format(dump->arena, "%s.%s.%llu", at->op,
+                                             at->is_input ? "input" : "output",
+                                             (unsigned long long)at->name.index);
     const size_t first = dump->layer_count;
     struct nd_error reason = {0};
     size_t file = SIZE_MAX;
@@ -155,9 +155,10 @@ static enum nd_status canngolden_index(struct dump *dump, size_t file, struct nd
         is_any_read = is_any_read || is_read;
     }
     dump->order = is_ordered ? ND_ORDER_TIMESTAMP : ND_ORDER_NAME;
-    return is_any_read ? ND_OK
-                       : nd_fail(err, ND_ERR_UNKNOWN_FORMAT, "{operator}.{index}.{time}.npy",
-                                 "%zu files, none of which can be read", tree.count);
+    return is_any_read
+               ? ND_OK
+               : nd_fail(err, ND_ERR_UNKNOWN_FORMAT, "{operator}.{index}.{time}.npy",
+                         "%zu files, none of which can be read", tree.count);
 }
 
 /* Most arrays must be named so: one such name proves nothing. */
@@ -171,8 +172,8 @@ static int canngolden_probe(const struct dump_directory *directory)
         if (len < 4 || strcmp(directory->names[i] + len - 4, ".npy") != 0)
             continue;
         arrays++;
-        ours += nd_golden_name_parse(directory->names[i], &name) && name.time >= SURE_TIME &&
-                !nd_cann_name_is_array(directory->names[i]);
+        ours += nd_golden_name_parse(directory->names[i], &name) &&
+                name.time >= SURE_TIME && !nd_cann_name_is_array(directory->names[i]);
     }
     return ours > 0 && ours * 2 > arrays ? 20 : 0;
 }

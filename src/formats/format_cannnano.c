@@ -44,12 +44,13 @@ static int cannnano_probe(const struct dump_head *head)
 static enum nd_status nano_fail(const struct cursor *in, const char *found,
                                 struct nd_error *err)
 {
-    return nd_fail_at(err, ND_ERR_MALFORMED, in->at, "a record of a nano dump", "%s", found);
+    return nd_fail_at(err, ND_ERR_MALFORMED, in->at, "a record of a nano dump", "%s",
+                      found);
 }
 
 /* A block that lies inside `in`, which moves behind it. */
-static enum nd_status nano_block(struct cursor *in, uint64_t *ret_tag, struct cursor *ret_block,
-                                 struct nd_error *err)
+static enum nd_status nano_block(struct cursor *in, uint64_t *ret_tag,
+                                 struct cursor *ret_block, struct nd_error *err)
 {
     uint64_t length;
 
@@ -61,7 +62,8 @@ static enum nd_status nano_block(struct cursor *in, uint64_t *ret_tag, struct cu
     return ND_OK;
 }
 
-static enum nd_status nano_dims(struct cursor *in, struct cann_shape *shape, struct nd_error *err)
+static enum nd_status nano_dims(struct cursor *in, struct cann_shape *shape,
+                                struct nd_error *err)
 {
     uint64_t dim;
 
@@ -118,7 +120,8 @@ static enum nd_status nano_record(struct dump *dump, struct cursor *in, bool is_
             length <= nd_cursor_left(in);
     if (!whole)
         return nano_fail(in, "a record that is cut off", err);
-    const struct cursor details = {.bytes = in->bytes, .size = in->at + length, .at = in->at};
+    const struct cursor details = {
+        .bytes = in->bytes, .size = in->at + length, .at = in->at};
     in->at += length;
     return nano_details(dump, details, tensor, err);
 }
@@ -156,7 +159,8 @@ static enum nd_status cannnano_index(struct dump *dump, size_t file, struct nd_e
             ND_TRY(nano_records(dump, block, tag == TAG_OUTPUT, &op, err));
     }
     if (op.count == 0)
-        return nd_fail(err, ND_ERR_MALFORMED, "inputs or outputs", "a dump without tensors");
+        return nd_fail(err, ND_ERR_MALFORMED, "inputs or outputs",
+                       "a dump without tensors");
     op.end = head.size;
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < op.count; i++) {

@@ -40,10 +40,12 @@ static bool overflow_account(const struct dump *dump, size_t file, const struct 
 {
     struct cursor in = nd_dump_bytes(dump, file);
 
-    if (!nd_cursor_skip(&in, op->tensors[0].offset) || op->tensors[0].size > nd_cursor_left(&in))
+    if (!nd_cursor_skip(&in, op->tensors[0].offset) ||
+        op->tensors[0].size > nd_cursor_left(&in))
         return false;
     return nd_cann_overflow_read(
-        (struct cursor){.bytes = in.bytes + in.at, .size = op->tensors[0].size}, ret_overflow);
+        (struct cursor){.bytes = in.bytes + in.at, .size = op->tensors[0].size},
+        ret_overflow);
 }
 
 enum nd_status nd_cann_overflow_file(struct dump *dump, size_t file,
@@ -57,7 +59,8 @@ enum nd_status nd_cann_overflow_file(struct dump *dump, size_t file,
     return ND_OK;
 }
 
-static enum nd_status cannoverflow_index(struct dump *dump, size_t file, struct nd_error *err)
+static enum nd_status cannoverflow_index(struct dump *dump, size_t file,
+                                         struct nd_error *err)
 {
     const size_t first = dump->layer_count;
     struct cann_message message;

@@ -2,9 +2,9 @@
  * Statistics that the device computes in place of a dump (dump_data "stats"): one table a
  * file, {type}.{operator}.{task}.{stream}.{time}.csv.
  *
- *   1. a header line: Input/Output,Index,Data Size,Data Type,Format,Shape,Max Value,Min Value,
- *      Avg Value,Count,Nan Count,Negative Inf Count,Positive Inf Count; L2norm and MD5 Value
- *      may follow
+ *   1. a header line: Input/Output,Index,Data Size,Data Type,Format,Shape,Max Value,Min
+ * Value, Avg Value,Count,Nan Count,Negative Inf Count,Positive Inf Count; L2norm and MD5
+ * Value may follow
  *   2. a row a tensor; shape as 1x2x3, "-" where it is not known; types that the device
  *      cannot sum (BF16 among them) leave the numbers empty
  *
@@ -60,7 +60,8 @@ static int cannstats_probe(const struct dump_head *head)
 {
     const size_t len = sizeof stats_magic - 1;
 
-    return head->size >= len && strncasecmp((const char *)head->bytes, stats_magic, len) == 0
+    return head->size >= len &&
+                   strncasecmp((const char *)head->bytes, stats_magic, len) == 0
                ? 8 * (int)len
                : 0;
 }
@@ -154,9 +155,9 @@ static void stats_shape(struct slice cell, const struct cann_format *format,
     slot->has_shape = format != NULL && *format->axes != '\0';
 }
 
-static enum nd_status stats_slot(struct dump *dump, size_t file, const struct stats_row *row,
-                                 const int *columns, struct dump_slot *slot,
-                                 struct nd_error *err)
+static enum nd_status stats_slot(struct dump *dump, size_t file,
+                                 const struct stats_row *row, const int *columns,
+                                 struct dump_slot *slot, struct nd_error *err)
 {
     const struct slice type = stats_cell(row, columns, STATS_DTYPE);
     const struct slice format_name = stats_cell(row, columns, STATS_FORMAT);
@@ -174,16 +175,15 @@ static enum nd_status stats_slot(struct dump *dump, size_t file, const struct st
     if (format != NULL && *format->axes == '\0')
         slot->layout_text = format->name;
     if (md5.len > 0 && md5.len <= 64)
-        slot->checksum =
-            nd_arena_format(dump->arena, "md5:%.*s", (int)md5.len, md5.at);
+        slot->checksum = nd_arena_format(dump->arena, "md5:%.*s", (int)md5.len, md5.at);
     if (!slot->has_statistics && slot->checksum != NULL)
         slot->evidence = ND_EVIDENCE_CHECKSUM;
     else if (!slot->has_statistics)
-        slot->broken = nd_arena_format(dump->arena,
-                                       "no statistics: the device computes none of %.*s",
-                                       (int)(type.len < 64 ? type.len : 64), type.at);
-    return slot->dtype_text == NULL || (!slot->has_statistics && slot->broken == NULL &&
-                                        slot->checksum == NULL)
+        slot->broken =
+            nd_arena_format(dump->arena, "no statistics: the device computes none of %.*s",
+                            (int)(type.len < 64 ? type.len : 64), type.at);
+    return slot->dtype_text == NULL ||
+                   (!slot->has_statistics && slot->broken == NULL && slot->checksum == NULL)
                ? nd_fail_memory(err)
                : ND_OK;
 }
@@ -215,7 +215,8 @@ static enum nd_status cannstats_index(struct dump *dump, size_t file, struct nd_
         const bool is_output = nd_slice_is(side, "output");
         struct dump_slot slot = nd_dump_slot_init();
         if ((!is_output && !nd_slice_is(side, "input")) ||
-            !stats_whole(stats_cell(&row, columns, STATS_INDEX), &index) || index > UINT32_MAX)
+            !stats_whole(stats_cell(&row, columns, STATS_INDEX), &index) ||
+            index > UINT32_MAX)
             continue;
         /* Rows rise, inputs first; one that does not begins another run of the operator. */
         const uint64_t key = index + (is_output ? UINT64_C(1) << 40 : 0) + 1;
@@ -225,7 +226,8 @@ static enum nd_status cannstats_index(struct dump *dump, size_t file, struct nd_
         if (layer == NULL)
             return nd_fail_memory(err);
         ND_TRY(stats_slot(dump, file, &row, columns, &slot, err));
-        snprintf(name, sizeof name, "%s.%u", is_output ? "output" : "input", (unsigned)index);
+        snprintf(name, sizeof name, "%s.%u", is_output ? "output" : "input",
+                 (unsigned)index);
         slot.name = name;
         ND_TRY(nd_dump_add_slot(dump, layer, &slot, err));
     }

@@ -70,10 +70,9 @@ static enum nd_status reader_break(struct tree_reader *reader, const struct tree
     struct dump *const dump = reader->dump;
     struct dump_slot slot = nd_dump_slot_init();
     const struct cann_name *const parsed = &file->parsed;
-    const char *const name =
-        file->is_named && parsed->op_len > 0
-            ? nd_arena_copy(dump->arena, parsed->op, parsed->op_len)
-            : file->name;
+    const char *const name = file->is_named && parsed->op_len > 0
+                                 ? nd_arena_copy(dump->arena, parsed->op, parsed->op_len)
+                                 : file->name;
     const char *const type =
         file->is_named ? nd_arena_copy(dump->arena, parsed->type, parsed->type_len) : "";
 
@@ -94,10 +93,12 @@ static enum nd_status reader_break(struct tree_reader *reader, const struct tree
     return reader_own(reader, file, err);
 }
 
-static enum nd_status reader_ignore(struct tree_reader *reader, const struct tree_file *file,
-                                    const char *why, struct nd_error *err)
+static enum nd_status reader_ignore(struct tree_reader *reader,
+                                    const struct tree_file *file, const char *why,
+                                    struct nd_error *err)
 {
-    const char *const what = nd_arena_format(reader->dump->arena, "%s: %s", file->path, why);
+    const char *const what =
+        nd_arena_format(reader->dump->arena, "%s: %s", file->path, why);
     return what == NULL ? nd_fail_memory(err) : nd_dump_ignore(reader->dump, what, err);
 }
 
@@ -127,15 +128,16 @@ static enum nd_status reader_array(struct tree_reader *reader, struct tree_file 
     return ND_OK;
 }
 
-static enum nd_status reader_overflow(struct tree_reader *reader, const struct tree_file *file,
-                                      struct nd_error *err)
+static enum nd_status reader_overflow(struct tree_reader *reader,
+                                      const struct tree_file *file, struct nd_error *err)
 {
     struct cann_overflow overflow;
     bool is_told = false;
 
     ND_TRY(nd_cann_overflow_file(reader->dump, file->file, &overflow, &is_told, err));
-    return is_told ? nd_cann_marks_add(reader->dump, &reader->marks, file, &overflow, err)
-                   : reader_ignore(reader, file, "an op debug dump without an overflow", err);
+    return is_told
+               ? nd_cann_marks_add(reader->dump, &reader->marks, file, &overflow, err)
+               : reader_ignore(reader, file, "an op debug dump without an overflow", err);
 }
 
 static enum nd_status reader_index(struct tree_reader *reader, struct tree_file *file,

@@ -21,7 +21,8 @@ static enum nd_status cannv1_index(struct dump *dump, size_t file, struct nd_err
 
     ND_TRY(nd_cann_message_read(bytes, 0, dump->arena, &message, err));
     if (message.op.count == 0)
-        return nd_fail(err, ND_ERR_MALFORMED, "inputs or outputs", "a dump without tensors");
+        return nd_fail(err, ND_ERR_MALFORMED, "inputs or outputs",
+                       "a dump without tensors");
     message.op.end = bytes.size;
     for (size_t i = 0; i < message.op.count; i++) {
         struct cann_tensor *const tensor = &message.op.tensors[i];

@@ -95,6 +95,20 @@ static enum nd_status take_aside(struct cursor *in, struct cursor *ret_value,
     return nd_json_scan_value(in, true, NULL, err);
 }
 
+/* Tensors of no dimension have their value where others have a checksum (task xor). */
+static enum nd_status take_checksum(struct cursor *in, struct msprobe_element *element,
+                                    struct nd_error *err)
+{
+    if (peek_is(in, '"'))
+        return take_text(in, &element->md5, &element->has_md5, err);
+    const struct cursor value = *in;
+    for (int s = 0; s < STATISTIC_COUNT; s++) {
+        *in = value;
+        ND_TRY(nd_msprobe_statistic(in, element, (enum statistic)s, err));
+    }
+    return ND_OK;
+}
+
 static enum nd_status take_member(struct cursor *in, const struct json_text *key,
                                   struct msprobe_element *element, struct nd_error *err)
 {
@@ -115,7 +129,7 @@ static enum nd_status take_member(struct cursor *in, const struct json_text *key
     if (KEY_IS(key, "data_name"))
         return take_text(in, &element->data_name, &element->has_data_name, err);
     if (KEY_IS(key, "md5"))
-        return take_text(in, &element->md5, &element->has_md5, err);
+        return take_checksum(in, element, err);
     if (KEY_IS(key, "value") || KEY_IS(key, "format") || KEY_IS(key, "group_ranks"))
         return take_aside(in, &element->value, &element->has_value, err);
     if (KEY_IS(key, "tensor"))

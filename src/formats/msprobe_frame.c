@@ -181,6 +181,21 @@ static void apply(struct msprobe_reader *reader, const struct node *node)
         layers[node->nearest->layer].container = true;
 }
 
+/* A recomputation stops as soon as nothing more is needed: its last call has a record and no
+ * node. */
+static void mark_cut_short(struct msprobe_reader *reader, const struct frame *frame)
+{
+    for (size_t i = 1; i < reader->record_count; i++) {
+        struct msprobe_record *const record = &reader->records[i];
+        const struct node key = {.name = record->key};
+        if (record->name.direction == DIRECTION_FORWARD && record[-1].recompute &&
+            (record->name.form == MSPROBE_CALL_FIRST ||
+             record->name.form == MSPROBE_CALL_LAST) &&
+            bsearch(&key, frame->nodes, frame->count, sizeof key, by_name) == NULL)
+            record->recompute = true;
+    }
+}
+
 static enum nd_status read_frame(struct msprobe_reader *reader, size_t file,
                                  struct nd_error *err)
 {
@@ -197,6 +212,7 @@ static enum nd_status read_frame(struct msprobe_reader *reader, size_t file,
     free(path);
     for (size_t i = 0; i < frame.count; i++)
         apply(reader, &frame.nodes[i]);
+    mark_cut_short(reader, &frame);
     return ND_OK;
 }
 

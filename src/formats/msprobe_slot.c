@@ -179,7 +179,7 @@ static void path_push(struct text *path, const char *name)
 
 static void path_pop(struct text *path, size_t len)
 {
-    if (!path->broken) {
+    if (!path->broken && path->bytes != NULL) {
         path->len = len;
         path->bytes[len] = '\0';
     }

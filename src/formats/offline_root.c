@@ -87,8 +87,8 @@ static enum nd_status root_take(struct root_search *search, const char *root,
                : ND_OK;
 }
 
-static enum nd_status root_look(struct root_search *search, const char *root, unsigned above,
-                                struct nd_error *err)
+static enum nd_status root_look(struct root_search *search, const char *root,
+                                unsigned above, struct nd_error *err)
 {
     const unsigned before = search->found;
 
@@ -103,7 +103,8 @@ static enum nd_status root_look(struct root_search *search, const char *root, un
          i++) {
         if (entry->d_name[0] == '.')
             continue;
-        const char *const path = nd_arena_format(search->arena, "%s/%s", root, entry->d_name);
+        const char *const path =
+            nd_arena_format(search->arena, "%s/%s", root, entry->d_name);
         if (path == NULL)
             status = nd_fail_memory(err);
         else if (is_folder(path))
@@ -130,7 +131,8 @@ enum nd_status nd_dump_find_sides(const char *root, struct arena *arena,
         *ret_sides = search.sides;
         return ND_OK;
     }
-    nd_fail(err, ND_ERR_USAGE, "one folder with dump_data/npu and dump_data/{onnx,tf,caffe}",
+    nd_fail(err, ND_ERR_USAGE,
+            "one folder with dump_data/npu and dump_data/{onnx,tf,caffe}",
             search.found == 0 ? "no such folder" : "%u of them", search.found);
     nd_error_file(err, root);
     if (search.found > 1)

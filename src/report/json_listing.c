@@ -13,6 +13,7 @@ static void listing_slot(struct out *out, const struct nd_list_slot *slot)
     ND_JSON(out, "storage", shape, &slot->storage);
     ND_JSON(out, "layout", string, slot->layout);
     ND_JSON(out, "broken", string, slot->broken);
+    ND_JSON(out, "meaning", string, slot->meaning);
     ND_JSON(out, "n", uint, slot->n);
     nd_json_key(out, "statistics");
     if (slot->has_stats) {

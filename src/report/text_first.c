@@ -191,6 +191,24 @@ static void first_worst(struct page *page, const struct nd_slot *slot)
     nd_page_end(page);
 }
 
+/* Where the error sits: one channel, one row, or spread (then both are near the drift). */
+static void first_slices(struct page *page, const struct nd_slot *slot)
+{
+    const struct nd_slice *channel = &slot->worst_channel, *row = &slot->worst_row;
+    char                   text[FIGURE_SIZE], drift[FIGURE_SIZE];
+
+    if (!channel->known || !row->known || !(channel->drift > 0))
+        return;
+    first_indent(page);
+    ND_SAY_ITEM(page, INK_PLAIN, "report.worst.channel",
+                VALUE_NUMBER("index", channel->index[0]), VALUE_NUMBER("axis", channel->axis),
+                VALUE_TEXT("drift", nd_figure_drift(channel->drift, drift)));
+    ND_SAY_ITEM(page, INK_PLAIN, "report.worst.row",
+                VALUE_TEXT("index", nd_figure_index(row->index, row->index_len, text)),
+                VALUE_TEXT("drift", nd_figure_drift(row->drift, drift)));
+    nd_page_end(page);
+}
+
 static const char *first_role_id(const struct nd_result *result)
 {
     const double input = result->first.input_drift;
@@ -268,8 +286,10 @@ void nd_text_first(struct report_job *job, const struct nd_result *result)
         first_trouble(page, slot);
     }
     first_entered(page, result);
-    if (result->first.slot < layer->slot_count)
+    if (result->first.slot < layer->slot_count) {
         first_worst(page, &layer->slots[result->first.slot]);
+        first_slices(page, &layer->slots[result->first.slot]);
+    }
     if (!job->options->all)
         first_neighbours(job, result);
 }

@@ -99,10 +99,15 @@ static void listing_remarks(struct page *page, const struct nd_list_slot *slot)
     const bool nonfinite = side->nan + side->pos_inf + side->neg_inf > 0;
     char text[FIGURE_SIZE];
 
-    if (slot->layout == NULL && slot->broken == NULL && !nonfinite)
+    const bool meant = slot->meaning != NULL && strcmp(slot->meaning, "y") != 0;
+
+    if (slot->layout == NULL && slot->broken == NULL && !nonfinite && !meant)
         return;
     page->indent = SLOT_INDENT + 2;
     nd_page_tab(page, SLOT_INDENT + 2);
+    if (meant)
+        ND_SAY_ITEM(page, INK_PLAIN, "report.listing.meaning",
+                    VALUE_TEXT("name", slot->meaning));
     if (slot->layout != NULL)
         ND_SAY_ITEM(page, INK_PLAIN, "report.storage", VALUE_TEXT("layout", slot->layout),
                     VALUE_TEXT("shape", nd_figure_shape(&slot->storage, text)));

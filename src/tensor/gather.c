@@ -140,12 +140,15 @@ static void copy_axis(const struct axis_map *axis, const unsigned char *at, uint
         copy_strided(at + (int64_t)from * axis->outer * (int64_t)size, axis->outer, n, size, out);
         return;
     }
+    uint64_t within = from % axis->block;
+    at += (int64_t)(from / axis->block) * axis->outer * (int64_t)size;
     while (n > 0) {
-        const uint64_t left = axis->block - from % axis->block;
-        const uint64_t run = n < left ? n : left;
-        copy_strided(at + nd_axis_offset(axis, from) * (int64_t)size, axis->inner, run, size, out);
+        const uint64_t left = axis->block - within, run = n < left ? n : left;
+        copy_strided(at + (int64_t)within * axis->inner * (int64_t)size, axis->inner, run, size,
+                     out);
         out += run * size;
-        from += run;
+        at += axis->outer * (int64_t)size;
+        within = 0;
         n -= run;
     }
 }
@@ -173,11 +176,79 @@ static void row_copy(const struct plan *plan, const struct row *row, uint64_t fr
     }
 }
 
+/*
+ * Rows that lie beside each other, element for element, are the columns of a small matrix:
+ * 16 bytes of each of its lines are loaded at once and turned in registers.
+ */
+typedef uint16_t gather_half __attribute__((vector_size(16)));
+typedef uint32_t gather_word __attribute__((vector_size(16)));
+#if defined(__clang__)
+#define PAIR_UP(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define PAIR_UP(a, b, ...) __builtin_shuffle(a, b, (__typeof__(a)){__VA_ARGS__})
+#endif
+#define LOW_HALVES(a, b)  PAIR_UP(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH_HALVES(a, b) PAIR_UP(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#define LOW_WORDS(a, b)   PAIR_UP(a, b, 0, 4, 1, 5)
+#define HIGH_WORDS(a, b)  PAIR_UP(a, b, 2, 6, 3, 7)
+
+/* An address of the next piece, or past the end: only looked up, never read. */
+static const void *ahead_of(const unsigned char *at, int64_t bytes)
+{
+    return (const void *)((uintptr_t)at + (uintptr_t)bytes);
+}
+
+/* A square of 16-byte lines: rounds of pairing line i with line i + half, as a perfect
+ * shuffle does, turn it. */
+#define TURN(type, edge, LOW, HIGH)                                                        \
+    static void turn_##type(const unsigned char *in, int64_t line, unsigned char *out,      \
+                            uint64_t row)                                                   \
+    {                                                                                       \
+        gather_##type a[edge], b[edge];                                                     \
+        for (unsigned i = 0; i < edge; i++) {                                               \
+            __builtin_prefetch(ahead_of(in, (int64_t)(i + GATHER_PIECE) * line));           \
+            memcpy(&a[i], in + (int64_t)i * line, 16);                                      \
+        }                                                                                   \
+        for (unsigned round = 1; round < edge; round *= 2) {                                \
+            for (unsigned i = 0; i < edge / 2; i++) {                                       \
+                b[2 * i] = LOW(a[i], a[i + edge / 2]);                                      \
+                b[2 * i + 1] = HIGH(a[i], a[i + edge / 2]);                                 \
+            }                                                                               \
+            memcpy(a, b, sizeof a);                                                         \
+        }                                                                                   \
+        for (unsigned i = 0; i < edge; i++)                                                 \
+            memcpy(out + i * row, &a[i], 16);                                               \
+    }
+TURN(half, 8, LOW_HALVES, HIGH_HALVES)
+TURN(word, 4, LOW_WORDS, HIGH_WORDS)
+
+/* Copies a piece of `edge` rows, where they are such columns; else returns false. */
+static bool rows_turn(const struct plan *plan, const struct row *rows, unsigned edge,
+                      uint64_t from, uint64_t n, unsigned char *out, uint64_t row)
+{
+    const struct axis_map *axis = &plan->axis[plan->rank - 1];
+    const int64_t          line = axis->outer * (int64_t)plan->size;
+    uint64_t               done = 0;
+
+    if (plan->link != NULL || axis->block != 1 || axis->outer < (int64_t)edge)
+        return false;
+    for (unsigned r = 1; r < edge; r++)
+        if (rows[r].at != rows[r - 1].at + plan->size)
+            return false;
+    for (; done + edge <= n; done += edge)
+        (edge == 8 ? turn_half : turn_word)(rows[0].at + (int64_t)(from + done) * line, line,
+                                            out + done * plan->size, row);
+    for (unsigned r = 0; r < edge && done < n; r++)
+        row_copy(plan, &rows[r], from + done, n - done, out + r * row + done * plan->size);
+    return true;
+}
+
 /* `count` whole rows from index on, in pieces. */
 static void rows_copy(const struct plan *plan, uint64_t *index, uint64_t count,
                       unsigned char *out)
 {
     const uint64_t dim = plan->dim[plan->rank - 1];
+    const unsigned edge = plan->size == 2 ? 8 : plan->size == 4 ? 4 : 0;
     struct row     rows[GATHER_ROWS];
 
     while (count > 0) {
@@ -188,8 +259,16 @@ static void rows_copy(const struct plan *plan, uint64_t *index, uint64_t count,
         }
         for (uint64_t from = 0; from < dim; from += GATHER_PIECE) {
             const uint64_t piece = dim - from < GATHER_PIECE ? dim - from : GATHER_PIECE;
-            for (unsigned r = 0; r < n; r++)
-                row_copy(plan, &rows[r], from, piece, out + (r * dim + from) * plan->size);
+            for (unsigned r = 0; r < n;) {
+                unsigned char *to = out + (r * dim + from) * plan->size;
+                if (edge > 0 && r + edge <= n &&
+                    rows_turn(plan, &rows[r], edge, from, piece, to, dim * plan->size)) {
+                    r += edge;
+                } else {
+                    row_copy(plan, &rows[r], from, piece, to);
+                    r++;
+                }
+            }
         }
         out += n * dim * plan->size;
         count -= n;

@@ -11,6 +11,13 @@ from casefile import pack
 from kinds import CATALOGUE, GN
 
 
+def centre_of(name, records):
+    """The layer that a pair without a faulty one is about."""
+    if name == 'random_source':
+        return next(r['idx'] for r in records if r['type'] == 'Dropout')
+    return len(records) // 2
+
+
 def finish(kind, pair, chooser):
     """An artefact at one layer of an honest pair."""
     index, = pair.faulty
@@ -135,33 +142,32 @@ def block_name(name):
     return '.'.join(parts[:2]) if len(parts) > 2 and parts[1].isdigit() else None
 
 
-def frame(name, inside):
+def frame(name, inside, sides):
     first, last = inside[0], inside[-1]
-    return {'name': name, 'call': 0, 'type': 'Block', 'container': True, 'attrs': {},
-            'params': [], 'shape': last['shape'], 'dtype': last['dtype'], 'out': last['out'],
-            'ref_in': first['ref_in'], 'cand_in': first['cand_in']}
+    return {'idx': None, 'name': name, 'call': 0, 'type': 'Block', 'container': sides,
+            'attrs': {}, 'params': [], 'shape': last['shape'], 'dtype': last['dtype'],
+            'out': last['out'], 'ref_in': first['ref_in'], 'cand_in': first['cand_in']}
 
 
 def blocks_only(case, chooser):
     """Both sides have the blocks' frames; the candidate has nothing inside of every other."""
-    truth, layers, known = case['truth'], [], {}
+    truth, inside, layers = case['truth'], {}, []
     for layer in case['meta']['layers']:
-        known.setdefault(block_name(layer['name']), []).append(layer)
+        inside.setdefault(block_name(layer['name']), []).append(layer)
     for layer in case['meta']['layers']:
-        name = block_name(layer['name'])
-        if name and layer is known[name][0]:
-            layers.append({**frame(name, known[name]), 'idx': None})
         layers.append(layer)
-        if name and int(name.split('.')[1]) % 2 == 1:
+        name = block_name(layer['name'])
+        if name is None:
+            continue
+        hidden = int(name.split('.')[1]) % 2 == 1
+        if hidden:
             layer['missing'] = ['cand']
-    case['meta']['layers'] = layers
-    for position, layer in enumerate(layers):
-        inside = block_name(truth['layer'] or '')
-        if layer['name'] == truth['layer'] and 'missing' in layer and inside:
-            truth['layer'], truth['type'] = inside, 'Block'
+        if layer is inside[name][-1]:
+            layers.append(frame(name, inside[name], ['ref'] if hidden else ['ref', 'cand']))
+        if hidden and layer['idx'] == truth['layer_idx']:
+            truth.update(layer=name, type='Block')
             truth['causes'] = None       # the frame alone does not say what went wrong in it
-    for layer in layers:
-        layer['container'] = layer['idx'] is None
+    case['meta']['layers'] = layers
     return True
 
 

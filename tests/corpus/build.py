@@ -79,7 +79,7 @@ def build_residual(arch, chooser, options):
     batch = options.get('batch', 2)
     size = 64
     if arch.startswith('smallres'):
-        model, size = SmallResNet(12, 3), 8
+        model, size = SmallResNet(12, 3), options.get('size', 8)
     else:
         import torchvision.models as tv
         model = tv.resnet18(num_classes=50) if arch.startswith('resnet') \
@@ -126,17 +126,19 @@ def build_transformer(arch, chooser, options):
     widths = {'gpt2': [(64, 4), (72, 4), (100, 4), (96, 4)], 'vit': [(64, 4), (72, 4), (96, 4)],
               'llama': [(64, 4), (72, 4), (104, 4), (96, 4)]}
     widths['bert'], widths['gemma'] = widths['gpt2'], widths['llama']
-    d, h = (40, 4) if small else chooser.choice(widths[arch])
-    depth = 4 if small else chooser.randint(6, 12)
+    d, h = (24, 2) if small else chooser.choice(widths[arch])
+    depth = 3 if small else chooser.randint(6, 12)
+    tokens = 16 if small else 24
     if arch == 'vit':
         model = ViT(d, h, depth, 1e-6)
     elif arch in ('llama', 'gemma'):
         model = Llama(d, h, depth, chooser.choice([1e-5, 1e-6]),
                       norm=GemmaRMSNorm if arch == 'gemma' else RMSNorm)
     else:
-        model = GPT(d, h, depth, 1e-12 if arch == 'bert' else 1e-5, post=arch == 'bert')
+        model = GPT(d, h, depth, 1e-12 if arch == 'bert' else 1e-5, tokens=tokens,
+                    post=arch == 'bert')
     init_weights(model, chooser)
-    inputs = [image(3, 3, 32)] if arch == 'vit' else [torch.randint(200, (2, 24))]
+    inputs = [image(3, 3, 32)] if arch == 'vit' else [torch.randint(200, (2, tokens))]
     if options.get('massive'):
         # One token's activations in the hundreds, as large language models have them.
         model.emb.weight[int(inputs[0][0, 0]), :2] = 700.
@@ -146,7 +148,7 @@ def build_transformer(arch, chooser, options):
 def build_convolutional(arch, chooser, options):
     small = options.get('small')
     if arch == 'unet':
-        c, g = (12, 2) if small else chooser.choice([(24, 4), (32, 8), (40, 4)])
+        c, g = (8, 2) if small else chooser.choice([(24, 4), (32, 8), (40, 4)])
         model = UNet(c, g, chooser.choice([1e-5, 1e-6]))
         init_weights(model, chooser)
         return model, [image(2, 4, 8 if small else 16)]

@@ -24,6 +24,8 @@ from kinds import (BN, CATALOGUE, FOREIGN, KINDS, LATER, LATER_ARCHS, NAMED_FAUL
 from record import run
 from rounding import rnd
 
+SEED_STEP = 1000003
+WHOLE_MODEL = ('different_input', 'global_dtype', 'global_matmul')
 ATTEMPTS = 60      # until a model has a layer that the fault fits
 SETS = {'catalogue': list(CATALOGUE), 'later': list(LATER), 'foreign': list(FOREIGN),
         'all': list(KINDS)}
@@ -97,9 +99,11 @@ def wrong_statistics(module, how, generator):
             var * torch.exp(torch.randn(n, generator=generator) * .4))
 
 
-def choose_setting(name, kind, archs, dtypes, chooser):
+def choose_setting(name, kind, archs, dtypes, chooser, extra):
     pool = [a for a in kind.archs or (LATER_ARCHS if name in LATER else ARCHS)
             if not archs or a in archs]
+    if extra.get('small'):               # whoever asks for small models names them
+        pool = archs
     if not pool:
         return None
     arch = chooser.choice(pool)
@@ -120,12 +124,14 @@ def choose_setting(name, kind, archs, dtypes, chooser):
 class Pair:
     """One pair in the making: what the candidate does differently."""
 
-    def __init__(self, name, seed, arch, dtype, model, inputs, reference):
+    def __init__(self, name, seed, arch, dtype, model, inputs, reference, before=None):
         self.name, self.seed, self.arch, self.dtype = name, seed, arch, dtype
         self.model, self.inputs, self.reference = model, inputs, reference
         self.faulty = {}                 # execution index -> (kind, options)
         self.candidate_inputs, self.candidate_dtype = inputs, dtype
         self.precision, self.params = None, {}
+        # A pair that will be cut has equal tensors up to the cut, as if the model began there.
+        self.before, self.centre = before, None
 
     def put_fault(self, name, kind, chooser):
         chosen = choose_layer(kind, self.reference, chooser)
@@ -140,6 +146,7 @@ class Pair:
         if 'statistics' in options:
             options['stats'] = wrong_statistics(record['mod'], options['statistics'], generator)
         self.faulty[record['idx']] = (name, options)
+        self.centre = min(self.faulty)
         if name == 'stale_buffer':       # the candidate's own earlier output
             self.params['src_idx'] = facts['stale_src']
             self.params['src'] = self.reference[facts['stale_src']]['name']
@@ -166,15 +173,24 @@ class Pair:
             self.params = {'in_dt': self.precision}
         return self.name != 'different_input' or self.put_other_input(chooser)
 
+    def known_outputs(self):
+        if self.before is None or self.name in WHOLE_MODEL:
+            return []
+        centre = self.centre
+        if centre is None:
+            centre = artefacts.centre_of(self.name, self.reference)
+        return [r['out'] for r in self.reference[:max(0, centre - self.before)]]
+
     def run(self):
-        seed = self.seed + 7
+        def device(*faults_and_precision):
+            return run(self.model, self.candidate_inputs, 'cand', self.candidate_dtype,
+                       self.seed + 7, *faults_and_precision, known=self.known_outputs())
+
         if self.name == 'stale_buffer':
-            records, _ = run(self.model, self.candidate_inputs, 'cand', self.candidate_dtype,
-                             seed)
+            records, _ = device()
             (_, options), = self.faulty.values()
             options['_src'] = records[self.params['src_idx']]['out']
-        return run(self.model, self.candidate_inputs, 'cand', self.candidate_dtype, seed,
-                   self.faulty, self.precision)
+        return device(self.faulty, self.precision)
 
     def truth(self, effects):
         first = min(self.faulty) if self.faulty else None
@@ -183,7 +199,7 @@ class Pair:
             hidden = ('W', '_src', 'stats')
             self.params = {k: v for k, v in {**self.params, **self.faulty[first][1]}.items()
                            if k not in hidden}
-        everywhere = self.name in ('different_input', 'global_dtype')
+        everywhere = self.name in WHOLE_MODEL[:2]
         truth = {'kind': self.name,
                  'unfused_bias': self.candidate_dtype != 'fp32' and (self.seed + 7) % 2 == 1,
                  'layer': layer['name'] if layer else
@@ -203,7 +219,7 @@ class Pair:
 
 def attempt_case(name, seed, archs, dtypes, chooser, extra):
     kind = KINDS[name]
-    setting = choose_setting(name, kind, archs, dtypes, chooser)
+    setting = choose_setting(name, kind, archs, dtypes, chooser, extra)
     if setting is None:
         return None
     arch, dtype, options = setting
@@ -211,7 +227,7 @@ def attempt_case(name, seed, archs, dtypes, chooser, extra):
     reference, _ = run(model, inputs, 'ref', dtype, 1)
     if any(not torch.isfinite(r['out']).all() and r['type'] != 'Scores' for r in reference):
         return None
-    pair = Pair(name, seed, arch, dtype, model, inputs, reference)
+    pair = Pair(name, seed, arch, dtype, model, inputs, reference, extra.get('before'))
     if kind.types and not pair.put_fault(name, kind, chooser):
         return None
     if name == 'two_faults' and not put_two_faults(pair, chooser):
@@ -226,7 +242,7 @@ def attempt_case(name, seed, archs, dtypes, chooser, extra):
         return None                      # no bit differs: not a fault
     truth = pair.truth(effects)
     if name == 'random_source':
-        mark_layer(truth, next(r for r in reference if r['type'] == 'Dropout'))
+        mark_layer(truth, reference[artefacts.centre_of(name, reference)])
     if name == 'two_faults':
         mark_second(truth, pair)
     return pack(reference, candidate, inputs, pair.candidate_inputs, truth, arch, dtype)
@@ -256,10 +272,11 @@ def base_case(name, seed, archs, dtypes, extra):
         kinds = [NAMED_FAULTS[seed % len(NAMED_FAULTS)]]
     else:
         kinds = ['eps'] if name == 'different_argument' else ['clean']
-    if name in ('fused', 'blocks_only', 'blocks_clean'):
-        archs = archs or ['gpt2', 'bert', 'vit', 'llama']
+    if name == 'dump_dtype':
+        dtypes = ['fp32']
+    if KINDS[name].archs:                # transformers, which have no images
         kinds = ['eps' if k == 'hw_transposed' else k for k in kinds]
-    return make_case(seed, kinds, archs, dtypes, extra)
+    return make_case(seed, kinds, archs or KINDS[name].archs, dtypes, extra)
 
 
 def make_case(seed, kinds=None, archs=None, dtypes=None, extra=None):
@@ -269,7 +286,8 @@ def make_case(seed, kinds=None, archs=None, dtypes=None, extra=None):
     for attempt in range(ATTEMPTS):
         name = kinds[seed % len(kinds)] if attempt < 20 else chooser.choice(kinds)
         if KINDS[name].artefact and not KINDS[name].types:
-            case = base_case(name, seed, archs, dtypes, extra)
+            case = base_case(name, seed + attempt * SEED_STEP, archs, dtypes, extra)
+            case['truth']['seed'] = seed
             case = artefacts.apply(name, KINDS[name], case, random.Random(seed))
         else:
             case = attempt_case(name, seed, archs, dtypes, chooser, extra or {})

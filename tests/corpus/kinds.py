@@ -218,13 +218,16 @@ def sample_permutation(chooser, layer, module):
     return {'how': chooser.choice(['reversed', 'swapped pair', 'shuffled', 'interleaved'])}
 
 
+INDEX_LIMITS = (2 ** 15, 2 ** 16)  # what an index of 16 bits counts, signed and unsigned
+
+
 def sample_index(chooser, layer, module):
-    limits = [2 ** b for b in (12, 13, 14, 15, 16) if 2 ** b * 1.05 < layer['numel'] <= 2 ** (b + 3)]
+    how = chooser.choice(['wrapped', 'zero', 'nan'])
     rows = layer['shape'][0]
     if rows > 65536:
-        return {'limit': 65536 * (layer['numel'] // rows), 'rows': 65536,
-                'how': chooser.choice(['wrapped', 'zero', 'nan'])}
-    return {'limit': limits[-1], 'how': chooser.choice(['wrapped', 'zero', 'nan'])}
+        return {'limit': 65536 * (layer['numel'] // rows), 'rows': 65536, 'how': how}
+    limits = [n for n in INDEX_LIMITS if n * 1.05 < layer['numel'] <= 8 * n]
+    return {'limit': limits[-1], 'how': how}
 
 
 def sample_range(chooser, layer, module):
@@ -260,7 +263,7 @@ LATER = {
                                     sample_neighbour, half=True),
     'eps_lost': Kind(ALL_NORMS, None, always(eps=0.), causes=('eps',), half=True),
     'eps_rescaled': Kind((LN, RMS, GN, IN), None, always(eps_scaled=True),
-                         causes=('eps', 'eps_outside_sqrt')),
+                         causes=('eps',)),
     'plain_weight': Kind((GEMMA,), None, always(onepw=True), archs=['gemma'], half=True,
                          causes=('one_plus_weight',)),
     'stale_statistics': Kind((BN,), lambda layer: not layer['train'], sample_stale, half=True,
@@ -273,10 +276,10 @@ LATER = {
                                    options={'statistics': 'nan'}, causes=()),
     'trained_stale_statistics': Kind((), archs=['smallres_train', 'resnet18_train'], half=True,
                                      options={'statistics': 'initial'}, causes=()),
-    'index_overflow': Kind(LATER_FLOATING,
-                           lambda layer: layer['shape'][0] > 65536 or layer['numel'] > 4300,
+    'index_overflow': Kind(LATER_FLOATING, lambda layer: layer['numel'] > 1.1 * INDEX_LIMITS[0]
+                           and layer['numel'] <= 8 * INDEX_LIMITS[1],
                            sample_index, half=True,
-                           causes=('index_overflow', 'tail_not_written', 'nonfinite')),
+                           archs=['resnet18', 'resnet18_train', 'mobilenet_v2', 'unet']),
     'index_overflow_rows': Kind(('LayerNorm', 'GELU', 'Add', 'Linear'), None, sample_index,
                                 archs=['tall'], causes=('index_overflow',)),
     'offset': Kind(LATER_FLOATING, long_enough, one_of('k', 1, 2, 8, 16, 32, -1, -8), half=True),
@@ -299,7 +302,7 @@ LATER = {
                         causes=('not_same_tensor',)),
     'hidden_residual': Kind(('Add',), None, nothing, artefact='hidden_residual', half=True,
                             archs=TRANSFORMERS + ['gemma'],
-                            causes=('not_same_tensor', 'residual_missing')),
+                            causes=('not_same_tensor',)),
     'off_by_one': Kind(('Add', LN, RMS, GEMMA), lambda layer: layer['stale_src'] is not None,
                        nothing, artefact='off_by_one', half=True,
                        archs=TRANSFORMERS + ['gemma'], causes=('not_same_tensor',)),
@@ -312,9 +315,10 @@ LATER = {
                                causes=('eps', 'different_argument')),
     'holes': Kind((), artefact='holes', half=True),
     'holes_clean': Kind((), artefact='holes', half=True, causes=()),
-    'fused': Kind((), artefact='fused', half=True),
-    'blocks_only': Kind((), artefact='blocks_only', half=True),
-    'blocks_clean': Kind((), artefact='blocks_only', half=True, causes=()),
+    'fused': Kind((), artefact='fused', half=True, archs=TRANSFORMERS),
+    'blocks_only': Kind((), artefact='blocks_only', half=True, archs=TRANSFORMERS),
+    'blocks_clean': Kind((), artefact='blocks_only', half=True, archs=TRANSFORMERS,
+                         causes=()),
     'gemma_clean': Kind((), archs=['gemma'], half=True, causes=()),
 }
 

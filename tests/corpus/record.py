@@ -50,7 +50,8 @@ def measure_effect(module, inputs, honest, faulty, dtype):
 
 
 class Recorder:
-    def __init__(self, model, mode, dtype, seed, faulty, precision):
+    def __init__(self, model, mode, dtype, seed, faulty, precision, known):
+        self.known = known                       # outputs that are given, not computed
         self.model = copy.deepcopy(model)
         self.mode, self.dtype = mode, dtype
         self.faulty = faulty                     # execution index -> (kind, options)
@@ -96,6 +97,8 @@ class Recorder:
         inputs, name, index = module._saved, self.names[module], len(self.records)
         self.calls[name] = self.calls.get(name, -1) + 1
         y = self.recompute(module, inputs, index) if self.mode == 'cand' else rnd(y, self.dtype)
+        if index < len(self.known):
+            y = self.known[index].clone()
         record = {'idx': index, 'name': name, 'call': self.calls[name],
                   'type': type(module).__name__, 'mod': module, 'out': y.detach().clone(),
                   'ins': list(inputs)}
@@ -107,9 +110,9 @@ class Recorder:
         return y
 
 
-def run(model, inputs, mode, dtype, seed, faulty=None, precision=None):
+def run(model, inputs, mode, dtype, seed, faulty=None, precision=None, known=()):
     """Records in execution order, and each fault's effect by execution index."""
-    recorder = Recorder(model, mode, dtype, seed, faulty or {}, precision)
+    recorder = Recorder(model, mode, dtype, seed, faulty or {}, precision, known)
     torch.manual_seed(seed)              # for what draws by itself: dropout
     recorder.model(*[t.clone() for t in inputs])
     return recorder.records, recorder.effects

@@ -30,10 +30,12 @@ case $mode in
 cmake_*)
     static=OFF
     [ "$mode" = cmake_shared ] || static=ON
-    "$cmake" -S "$root/examples/api" -B "$work/api" -DCMAKE_C_COMPILER="$compiler" \
+    if ! "$cmake" -S "$root/examples/api" -B "$work/api" -DCMAKE_C_COMPILER="$compiler" \
         -DCMAKE_PREFIX_PATH="$stage$prefix" -Dnormdiff_USE_STATIC_LIBS=$static \
-        >"$work/log" 2>&1 &&
-        "$cmake" --build "$work/api" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+        >"$work/log" 2>&1 || ! "$cmake" --build "$work/api" >>"$work/log" 2>&1; then
+        cat "$work/log"
+        exit 1
+    fi
     program=$work/api/compare_two
     ;;
 pkgconfig_*)

@@ -4,6 +4,8 @@
 #   apt-get install gcc-aarch64-linux-gnu qemu-user libcjson-dev:arm64 zlib1g-dev:arm64 \
 #       libcmocka-dev:arm64
 #   cmake -DCMAKE_TOOLCHAIN_FILE=tests/presets/aarch64.cmake -B build/aarch64
+# Tests that start the tool themselves (cli, contract, examples) need qemu registered with the
+# kernel (package qemu-user-binfmt); the others run without.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

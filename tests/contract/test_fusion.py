@@ -1,0 +1,111 @@
+"""--fusion: what a compiler made of the framework's operators, from outside.
+
+  python3 tests/contract/test_fusion.py PATH_TO_NORMDIFF [unittest arguments]
+"""
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from dumps import normdiff_dump, write
+
+TOOL = ""
+SHAPE = (2, 4, 3, 3)
+COUNT = 72
+
+
+def tensor(seed):
+    return ("F32", SHAPE, [math.sin(seed + 0.37 * i) for i in range(COUNT)])
+
+
+def op(number, name, kind, originals, origin=None, text_kind=False):
+    attr = [{"key": "_datadump_original_op_names",
+             "value": {"list": {"s": originals, "val_type": "VT_LIST_STRING" if text_kind else 1}}}]
+    output = {"dtype": "DT_FLOAT16", "attr": []}
+    if origin is not None:
+        output["attr"] = [{"key": "_datadump_origin_name", "value": {"s": origin}},
+                          {"key": "_datadump_origin_output_index", "value": {"i": 0}}]
+    return {"name": name, "type": kind, "id": number, "input": ["data:0", "x:-1"], "attr": attr, "output_desc": [output]}
+
+
+class Fusion(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="normdiff-fusion-")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.x, self.conv, self.bn, self.relu, self.fc = (tensor(k) for k in range(5))
+        self.reference = [
+            ("model/conv1", "Conv", {"input.0": self.x, "output.0": self.conv}),
+            ("model/bn1", "BatchNormalization", {"input.0": self.conv, "output.0": self.bn}),
+            ("model/relu1", "Relu", {"input.0": self.bn, "output.0": self.relu}),
+            ("model/same", "Identity", {"input.0": self.relu, "output.0": self.relu}),
+            ("model/fc", "Gemm", {"input.0": self.relu, "output.0": self.fc}),
+        ]
+        self.candidate = [
+            ("model_conv1model_relu1", "Conv2D", {"input.0": self.x, "output.0": self.relu}),
+            ("trans_TransData_1", "TransData", {"output.0": self.relu}),
+            ("fc_renamed", "MatMulV2", {"input.0": self.relu, "output.0": self.fc}),
+        ]
+        self.graph = {"name": "m", "graph": [{"name": "g", "op": [
+            op(0, "model/conv1model/relu1", "Conv2D", ["model/conv1", "model/bn1", "model/relu1"], "model/relu1"),
+            op(1, "trans_TransData_1", "TransData", [], text_kind=True),
+            op(2, "fc_renamed", "MatMulV2", ["model/fc"])]}]}
+
+    def run_tool(self, graph, reference=None, candidate=None):
+        paths = [write(self.dir, "ref.bin", normdiff_dump(reference or self.reference)),
+                 write(self.dir, "cand.bin", normdiff_dump(candidate or self.candidate))]
+        text = graph if isinstance(graph, (str, bytes)) else json.dumps(graph)
+        done = subprocess.run([TOOL, "-f", "json", "--fusion", write(self.dir, "model.json", text)] + paths,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, LC_ALL="C"))
+        return done.returncode, json.loads(done.stdout)
+
+    def test_a_folded_batchnorm_is_compared_at_the_folded_output_and_covered(self):
+        status, report = self.run_tool(self.graph)
+        layers = {layer["name"]: layer for layer in report["layers"]}
+        self.assertEqual((status, report["verdict"]), (0, "agree"))
+        self.assertEqual((layers["model/relu1"]["candidate_name"], layers["model/relu1"]["tier"],
+                          layers["model/relu1"]["matched_by"]), ("model_conv1model_relu1", "exact", "map"))
+        self.assertEqual(layers["model/fc"]["candidate_name"], "fc_renamed")
+        covered = {row["name"]: row["by"] for row in report["coverage"]["covered_by"]}
+        self.assertEqual(covered["model/conv1"], "model/conv1model/relu1")
+        self.assertEqual(covered["model/bn1"], "model/conv1model/relu1")
+        self.assertIn("model/same", covered)  # an Identity that the compiler dropped
+        self.assertEqual(report["coverage"]["reference_only"], ["model/relu1.input.0"])
+        self.assertIsNone(layers["model/bn1"]["fails"])
+
+    def test_inputs_of_a_fused_operator_are_not_those_of_its_last_part(self):
+        _, report = self.run_tool(self.graph)
+        relu = [layer for layer in report["layers"] if layer["name"] == "model/relu1"][0]
+        self.assertEqual([slot["slot"] for slot in relu["slots"]], ["output.0"])
+
+    def test_a_drift_inside_a_fused_operator_is_its_own(self):
+        wrong = list(self.candidate)
+        bad = ("F32", SHAPE, [v + 0.5 for v in self.relu[2]])
+        wrong[0] = (wrong[0][0], wrong[0][1], {"input.0": self.x, "output.0": bad})
+        status, report = self.run_tool(self.graph, candidate=wrong)
+        self.assertEqual((status, report["first_divergence"]["layer"]), (1, "model/relu1"))
+
+    def test_a_layer_that_no_operator_explains_is_missing(self):
+        more = self.reference + [("model/lost", "Softmax", {"output.0": tensor(9)})]
+        status, report = self.run_tool(self.graph, reference=more)
+        self.assertEqual((status, report["verdict"]), (1, "incomplete"))
+        self.assertIn("model/lost", report["coverage"]["reference_only"])
+
+    def test_what_is_no_graph_is_trouble_by_name(self):
+        for text in ("{", "[]", "{\"graph\": 3}", "{\"graph\": [{}]}", "{\"graph\": [{\"op\": [{\"type\": \"x\"}]}]}",
+                     "{\"graph\": [{\"op\": [3]}]}", "[" * 100000):
+            status, report = self.run_tool(text)
+            self.assertEqual((status, report["schema"]), (2, "normdiff/error/1"), text[:40])
+            self.assertTrue(report["error"]["file"].endswith("model.json"))
+        for attr in (3, [3], [{"key": 3}], [{"key": "_datadump_original_op_names", "value": 3}],
+                     [{"key": "_datadump_original_op_names", "value": {"list": {"s": [3, ""]}}}]):
+            status, _ = self.run_tool({"graph": [{"op": [{"name": "a", "type": "b", "attr": attr, "output_desc": attr}]}]})
+            self.assertIn(status, (0, 1, 2))
+
+
+if __name__ == "__main__":
+    TOOL = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,259 @@
+"""Layouts from outside: declared, found by search, contradicting; the index formulas are written out here.
+
+  python3 tests/contract/test_layouts.py PATH_TO_NORMDIFF [unittest arguments]
+"""
+import itertools
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from dumps import normdiff_dump, npy, write
+
+TOOL = ""
+
+
+def up(a, b):
+    return -(-a // b)
+
+
+def size(dims):
+    return math.prod(dims)
+
+
+def nc1hwc0(dims, c0):
+    n, c, h, w = dims
+    return (n, up(c, c0), h, w, c0), lambda i: ((((i[0] * up(c, c0) + i[1] // c0) * h + i[2]) * w + i[3]) * c0
+                                                + i[1] % c0)
+
+
+def ndc1hwc0(dims, c0):
+    n, c, d, h, w = dims
+    return (n, d, up(c, c0), h, w, c0), lambda i: (((((i[0] * d + i[2]) * up(c, c0) + i[1] // c0) * h + i[3]) * w + i[4])
+                                                   * c0 + i[1] % c0)
+
+
+def nz(dims, c0):
+    lead, (m, k) = dims[:-2], dims[-2:]
+    k1, m1 = up(k, c0), up(m, 16)
+
+    def at(i):
+        b = 0
+        for index, dim in zip(i, lead):
+            b = b * dim + index
+        r, j = i[-2:]
+        return (((b * k1 + j // c0) * m1 + r // 16) * 16 + r % 16) * c0 + j % c0
+    return lead + (k1, m1, 16, c0), at
+
+
+def zz(dims, c0):
+    m, k = dims
+    return (up(m, 16), up(k, c0), 16, c0), lambda i: ((i[0] // 16 * up(k, c0) + i[1] // c0) * 16 + i[0] % 16) * c0 + i[1] % c0
+
+
+def fz(dims, c0):
+    n, c, h, w = dims
+    return (up(c, c0) * h * w, up(n, 16), 16, c0), lambda i: (
+        (((i[1] // c0 * h + i[2]) * w + i[3]) * up(n, 16) + i[0] // 16) * 16 + i[0] % 16) * c0 + i[1] % c0
+
+
+def fz_groups(groups):
+    def layout(dims, c0):
+        n, c, h, w = dims
+        out = n // groups
+        e = min(math.lcm(math.lcm(c, c0) // c, math.lcm(out, 16) // out), groups)
+        c1, opt = up(e * c, c0), up(e * out, 16) * 16
+
+        def at(i):
+            k, co = divmod(i[0], out)
+            dc, dn = k % e * c + i[1], k % e * out + co
+            return (((k // e * c1 + dc // c0) * h + i[2]) * w + i[3]) * opt * c0 + dn * c0 + dc % c0
+        return (up(groups, e) * c1 * h * w, opt // 16, 16, c0), at
+    return layout
+
+
+def plain(order):
+    def layout(dims, c0):
+        def at(i):
+            flat = 0
+            for k in order:
+                flat = flat * dims[k] + i[k]
+            return flat
+        return tuple(dims[k] for k in order), at
+    return layout
+
+
+def values_of(dims):
+    return [math.sin(1.0 + i * 1.7) + 0.001 * i for i in range(size(dims))]
+
+
+def store(layout, dims, c0, values, padding=0.0):
+    shape, at = layout(dims, c0)
+    stored = [padding] * size(shape)
+    for value, index in zip(values, itertools.product(*(range(d) for d in dims))):
+        stored[at(index)] = value
+    return shape, stored
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="normdiff-layouts-")
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def compare(self, reference, candidate, *options, status=None):
+        paths = [write(self.dir, "ref.bin", reference), write(self.dir, "cand.bin", candidate)]
+        done = subprocess.run([TOOL, "-f", "json"] + list(options) + paths, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=dict(os.environ, LC_ALL="C"))
+        if status is not None:
+            self.assertEqual(done.returncode, status, done.stdout.decode() + done.stderr.decode())
+        return json.loads(done.stdout)
+
+    def slot(self, report):
+        return report["layers"][0]["slots"][0]
+
+    def layout(self, report):
+        return self.slot(report)["layout"]
+
+    def dumped(self, slot):
+        return normdiff_dump([("l", "Conv2d", {"output.0": slot})])
+
+
+DECLARED = [
+    ("NC1HWC0", nc1hwc0, (2, 19, 3, 5), 16), ("NC1HWC0", nc1hwc0, (1, 33, 2, 2), 32), ("NC1HWC0_C04", nc1hwc0, (2, 3, 5, 4), 4),
+    ("NDC1HWC0", ndc1hwc0, (2, 19, 2, 3, 2), 16), ("FRACTAL_NZ", nz, (20, 40), 16), ("FRACTAL_NZ", nz, (2, 3, 5, 20), 16),
+    ("FRACTAL_NZ", nz, (17, 50), 32), ("FRACTAL_ZZ", zz, (20, 40), 16), ("FRACTAL_Z", fz, (18, 19, 3, 2), 16),
+    ("HWCN", plain((2, 3, 1, 0)), (4, 5, 3, 2), 0), ("CHWN", plain((1, 2, 3, 0)), (4, 5, 3, 2), 0),
+    ("NDHWC", plain((0, 2, 3, 4, 1)), (2, 5, 3, 2, 4), 0), ("DHWCN", plain((2, 3, 4, 1, 0)), (2, 5, 3, 2, 4), 0),
+    ("BSND", plain((0, 2, 1, 3)), (2, 3, 7, 4), 0), ("SBH", plain((1, 0, 2)), (2, 5, 8), 0),
+]
+
+
+class Declared(Case):
+    def test_a_declared_layout_is_compared_in_logical_order(self):
+        for name, layout, dims, c0 in DECLARED:
+            values = values_of(dims)
+            shape, stored = store(layout, dims, c0, values)
+            slot = {"tensor": ("F32", shape, stored), "format": name, "logical_shape": list(dims)}
+            got = self.slot(self.compare(self.dumped(("F32", dims, values)), self.dumped(slot), status=0))
+            self.assertEqual((got["tier"], got["n"], got["shape"], got["layout"]["candidate"], got["layout"]["how"]),
+                             ("exact", size(dims), list(dims), name, "declared"), (name, dims))
+            self.assertEqual(got["layout"]["c0"], c0 or None)
+
+    def test_padding_is_in_no_metric_and_is_noted(self):
+        for name, layout, dims, c0 in DECLARED:
+            values = values_of(dims)
+            shape, stored = store(layout, dims, c0, values, padding=float("nan"))
+            slot = {"tensor": ("F32", shape, stored), "format": name, "logical_shape": list(dims)}
+            got = self.slot(self.compare(self.dumped(("F32", dims, values)), self.dumped(slot), status=0))
+            self.assertEqual((got["tier"], got["metrics"]["max_abs"], got["nonfinite"]["candidate"]["nan"]), ("exact", 0, 0))
+            self.assertEqual("padding_nonzero" in got["notes"], len(stored) > len(values), name)
+
+    def test_both_sides_may_lie_in_device_layouts(self):
+        dims = (18, 19, 3, 2)
+        values = values_of(dims)
+        sides = []
+        for name, layout in (("NC1HWC0", nc1hwc0), ("FRACTAL_Z", fz)):
+            shape, stored = store(layout, dims, 16, values)
+            sides.append(self.dumped({"tensor": ("F32", shape, stored), "format": name, "logical_shape": list(dims)}))
+        got = self.layout(self.compare(*sides, status=0))
+        self.assertEqual((got["reference"], got["candidate"]), ("NC1HWC0", "FRACTAL_Z"))
+
+
+class Search(Case):
+    def test_undeclared_layouts_are_found_and_named(self):
+        for name, layout, dims, c0 in DECLARED:
+            name = "NC1HWC0" if name == "NC1HWC0_C04" else name
+            values = values_of(dims)
+            shape, stored = store(layout, dims, c0, values)
+            report = self.compare(npy("F32", dims, values), npy("F32", shape, stored), status=0)
+            got = self.layout(report)
+            self.assertEqual((got["candidate"], got["c0"], got["how"]), (name, c0 or None, "found"), (name, dims))
+            self.assertEqual(self.slot(report)["tier"], "exact")
+
+    def test_the_reference_may_be_the_side_in_a_device_layout(self):
+        dims = (2, 19, 3, 5)
+        values = values_of(dims)
+        shape, stored = store(nc1hwc0, dims, 16, values)
+        got = self.layout(self.compare(npy("F32", shape, stored), npy("F32", dims, values), status=0))
+        self.assertEqual((got["reference"], got["c0"]), ("NC1HWC0", 16))
+
+    def test_a_channels_last_reference_is_met_too(self):
+        dims = (2, 19, 3, 5)
+        values = values_of(dims)
+        shape, stored = store(nc1hwc0, dims, 16, values)
+        nhwc, last = store(plain((0, 2, 3, 1)), dims, 0, values)
+        got = self.layout(self.compare(npy("F32", nhwc, last), npy("F32", shape, stored), status=0))
+        self.assertEqual((got["reference"], got["candidate"], got["c0"]), ("NHWC", "NC1HWC0", 16))
+
+    def test_weights_of_grouped_convolutions_are_found(self):
+        for groups, dims in ((32, (32, 1, 3, 3)), (4, (24, 5, 3, 3)), (2, (40, 20, 1, 3))):
+            values = values_of(dims)
+            shape, stored = store(fz_groups(groups), dims, 16, values)
+            got = self.layout(self.compare(npy("F32", dims, values), npy("F32", shape, stored), status=0))
+            self.assertEqual((got["candidate"], got["c0"]), ("FRACTAL_Z", 16), groups)
+
+    def test_sequences_get_the_names_of_attention_operators(self):
+        b, n, s, d = 2, 3, 7, 4
+        values = values_of((b, n, s, d))
+        shape, stored = store(plain((0, 2, 1, 3)), (b, n, s, d), 0, values)
+        for seen, name in ((shape, "BSND"), ((b, s, n * d), "BSH"), ((b * s, n, d), "TND")):
+            report = self.compare(npy("F32", (b, n, s, d), values), npy("F32", seen, stored), status=0)
+            got = self.layout(report)
+            self.assertEqual((got["reference"], got["candidate"], got["how"]), ("BNSD", name, "found"))
+            report = self.compare(npy("F32", seen, stored), npy("F32", (b, n, s, d), values), status=0)
+            self.assertIn(name, self.layout(report).values())
+
+    def test_a_tensor_cut_out_of_a_larger_one_is_no_layout(self):
+        for small, large in (((3,), (4,)), ((2, 3), (2, 4)), ((20, 10), (32, 16)), ((2, 3, 1, 1), (2, 4, 1, 1))):
+            values = values_of(large)
+            cut = [values[sum(i * math.prod(large[k + 1:]) for k, i in enumerate(index))]
+                   for index in itertools.product(*(range(d) for d in small))]
+            report = self.compare(npy("F32", small, cut), npy("F32", large, values), status=1)
+            self.assertEqual(report["layers"][0]["fails"], "shape", (small, large))
+
+    def test_equal_shapes_say_the_layout_with_drift_before_and_after(self):
+        dims = (16, 16, 1, 1)  # NC1HWC0 of (16, 16, 1, 1) is itself; NZ of a 32 x 32 matrix is not
+        del dims
+        m = (32, 32)
+        values = values_of(m)
+        _, stored = store(nz, m, 16, values)
+        report = self.compare(npy("F32", m, values), npy("F32", m, stored), status=1)
+        got = self.slot(report)
+        self.assertEqual((got["layout"]["candidate"], got["layout"]["c0"], got["layout"]["how"]), ("FRACTAL_NZ", 16, "found"))
+        self.assertGreater(got["drift"], 0.3)
+        self.assertIn("equal_under_layout", got["notes"])
+
+
+class Contradictions(Case):
+    def setUp(self):
+        super().setUp()
+        self.dims = (2, 19, 3, 5)
+        self.values = values_of(self.dims)
+        self.shape, self.stored = store(nc1hwc0, self.dims, 16, self.values)
+        self.reference = self.dumped(("F32", self.dims, self.values))
+
+    def test_a_wrong_declaration_is_overruled_by_what_fits(self):
+        slot = {"tensor": ("F32", self.shape, self.stored), "format": "FRACTAL_NZ", "logical_shape": list(self.dims)}
+        got = self.slot(self.compare(self.reference, self.dumped(slot), status=0))
+        self.assertEqual((got["tier"], got["layout"]["candidate"], got["layout"]["how"]), ("exact", "NC1HWC0", "found"))
+        self.assertIn("layout_contradicts", got["notes"])
+
+    def test_a_missing_logical_shape_comes_from_the_other_side(self):
+        slot = {"tensor": ("F32", self.shape, self.stored), "format": "NC1HWC0"}
+        got = self.slot(self.compare(self.reference, self.dumped(slot), status=0))
+        self.assertEqual((got["tier"], got["layout"]["candidate"], got["layout"]["c0"]), ("exact", "NC1HWC0", 16))
+
+    def test_what_no_layout_explains_stays_unreadable_with_the_reason(self):
+        slot = {"tensor": ("F32", (2, 2, 3, 5, 16), [float(i % 7) for i in range(len(self.stored))]), "format": "NC1HWC0",
+                "logical_shape": [2, 40, 3, 5]}
+        report = self.compare(self.reference, self.dumped(slot), status=1)
+        self.assertEqual(report["layers"][0]["fails"], "unreadable")
+
+
+if __name__ == "__main__":
+    TOOL = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
