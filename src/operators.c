@@ -14,7 +14,7 @@ enum { MAX_OUTPUTS = 64 }; /* more than any operator of the table has */
 static bool output_number(const char *name, size_t *ret_number)
 {
     static const char head[] = "output.";
-    char             *end;
+    char *end;
 
     if (strncmp(name, head, sizeof head - 1) != 0 || name[sizeof head - 1] < '0' ||
         name[sizeof head - 1] > '9')
@@ -25,10 +25,11 @@ static bool output_number(const char *name, size_t *ret_number)
 }
 
 /* An operator without a row returns its value first. */
-static enum output_meaning meaning_of(const struct ascend_op *op, const struct dump_slot *slot)
+static enum output_meaning meaning_of(const struct ascend_op *op,
+                                      const struct dump_slot *slot)
 {
     struct ascend_output output;
-    size_t               number;
+    size_t number;
 
     if (slot == NULL || !output_number(slot->name, &number))
         return OUTPUT_NOTHING;
@@ -42,22 +43,23 @@ static bool is_scatter(enum output_meaning meaning)
     return meaning == OUTPUT_VARIANCE || meaning == OUTPUT_RSTD;
 }
 
-/* --- pairing outputs ---------------------------------------------------------------------- */
+/* --- pairing outputs
+ * ---------------------------------------------------------------------- */
 
 struct outputs {
-    struct slot_pair       *pair[MAX_OUTPUTS]; /* the places: pairs whose slots are outputs */
-    size_t                  pairs;
+    struct slot_pair *pair[MAX_OUTPUTS]; /* the places: pairs whose slots are outputs */
+    size_t pairs;
     const struct dump_slot *slot[MAX_OUTPUTS]; /* the candidate's outputs */
-    size_t                  slots;
+    size_t slots;
 };
 
 static bool outputs_of(struct layer_pair *layer, struct outputs *ret)
 {
     *ret = (struct outputs){.pairs = 0};
     for (size_t s = 0; s < layer->slot_count; s++) {
-        struct slot_pair       *pair = &layer->slots[s];
+        struct slot_pair *pair = &layer->slots[s];
         const struct dump_slot *any = pair->side[0] != NULL ? pair->side[0] : pair->side[1];
-        size_t                  number;
+        size_t number;
         if (!output_number(any->name, &number))
             continue;
         if (ret->pairs == MAX_OUTPUTS)
@@ -69,8 +71,8 @@ static bool outputs_of(struct layer_pair *layer, struct outputs *ret)
     return ret->slots > 0;
 }
 
-/* The candidate's output for a reference output: of the same meaning, else the other form of
- * the same statistic; ND_NO_INDEX: none. */
+/* The candidate's output for a reference output: of the same meaning, else the other form
+ * of the same statistic; ND_NO_INDEX: none. */
 static size_t partner_of(const struct outputs *outputs, const struct ascend_op *op,
                          enum output_meaning wanted, const bool *taken)
 {
@@ -105,13 +107,14 @@ static void outputs_pair(struct layer_pair *layer, const struct outputs *outputs
                          const struct ascend_op *const *op)
 {
     const struct dump_slot *side[MAX_OUTPUTS] = {NULL};
-    bool                    taken[MAX_OUTPUTS] = {false};
-    size_t                  place = 0;
+    bool taken[MAX_OUTPUTS] = {false};
+    size_t place = 0;
 
     for (size_t p = 0; p < outputs->pairs; p++) {
         const enum output_meaning wanted = meaning_of(op[0], outputs->pair[p]->side[0]);
-        const size_t i = wanted == OUTPUT_NOTHING ? ND_NO_INDEX
-                                                  : partner_of(outputs, op[1], wanted, taken);
+        const size_t i = wanted == OUTPUT_NOTHING
+                             ? ND_NO_INDEX
+                             : partner_of(outputs, op[1], wanted, taken);
         if (i == ND_NO_INDEX)
             continue;
         side[p] = outputs->slot[i];
@@ -134,7 +137,8 @@ static void outputs_pair(struct layer_pair *layer, const struct outputs *outputs
     slots_compact(layer);
 }
 
-/* --- variances ------------------------------------------------------------------------------ */
+/* --- variances
+ * ------------------------------------------------------------------------------ */
 
 /* As declared, else the operator's default; 0: neither. */
 static double eps_of(const struct dump_layer *layer, const struct ascend_op *op)
@@ -169,7 +173,7 @@ enum nd_status nd_operators_apply(struct comparison *comparison, struct nd_error
     (void)err;
     for (size_t i = 0; i < comparison->layer_count; i++) {
         struct layer_pair *layer = &comparison->layers[i];
-        struct outputs     outputs;
+        struct outputs outputs;
         if (layer->side[1] == NULL || layer->part_count > 0 ||
             layer->side[0]->direction == DIRECTION_BACKWARD)
             continue;
@@ -188,20 +192,21 @@ enum nd_status nd_operators_apply(struct comparison *comparison, struct nd_error
     return ND_OK;
 }
 
-/* --- listing -------------------------------------------------------------------------------- */
+/* --- listing
+ * -------------------------------------------------------------------------------- */
 
 enum nd_status nd_operators_list(struct arena *arena, struct nd_listing *listing,
                                  struct nd_error *err)
 {
     for (size_t i = 0; i < listing->layer_count; i++) {
         const struct nd_list_layer *layer = &listing->layers[i];
-        const struct ascend_op     *op = nd_ascend_op_for(layer->type);
-        struct nd_list_slot        *slots = (struct nd_list_slot *)(uintptr_t)layer->slots;
+        const struct ascend_op *op = nd_ascend_op_for(layer->type);
+        struct nd_list_slot *slots = (struct nd_list_slot *)(uintptr_t)layer->slots;
         if (op == NULL || strcmp(layer->direction, "forward") != 0)
             continue;
         for (size_t s = 0; s < layer->slot_count; s++) {
             struct ascend_output output;
-            size_t               number;
+            size_t number;
             if (!output_number(slots[s].name, &number) ||
                 !nd_ascend_output(op, number, &output))
                 continue;

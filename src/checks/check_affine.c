@@ -72,7 +72,7 @@ static void affine_product(struct subject *subject, struct nd_finding *finding)
     const uint64_t channels = product_channels(&subject->shape);
 
     finding->evidence = nd_phrase_plain("finding.affine.product");
-    if (subject->actual == NULL || channels == 0)
+    if (subject->actual == NULL || channels == 0 || !subject->own->op->bias)
         return;
     double *bias = calloc(channels, sizeof *bias);
     double *moved = malloc(subject->count * sizeof *moved);
@@ -81,11 +81,15 @@ static void affine_product(struct subject *subject, struct nd_finding *finding)
         for (uint64_t i = 0; i < subject->count; i++)
             moved[i] = subject->expected[i] - bias[product_channel(&subject->shape, i)];
         const double residual = nd_flat_misfit(subject, moved, NULL);
-        nd_propose(subject, &(struct hypothesis){.id = "bias_dropped",
-                                                 .residual = residual,
-                                                 .penalty = known ? 0 : 0.3,
-                                                 .is_free = !known,
-                                                 .side = nd_subject_side(subject)});
+        const struct hypothesis dropped = {.id = "bias_dropped",
+                                           .residual = residual,
+                                           .penalty = known ? 0 : 0.3,
+                                           .is_free = !known,
+                                           .side = nd_subject_side(subject)};
+        /* A shift of each channel halves many an error; only one that leaves nothing
+         * counts. */
+        if (known || residual <= 4 * subject->floor)
+            nd_propose(subject, &dropped);
         if (known && residual < 0.5 * subject->unexplained &&
             residual < 4 * subject->floor) {
             finding->status = ND_CHECK_MISMATCH;

@@ -219,23 +219,25 @@ static void damage_channel(struct subject *subject, struct damage *damage,
     finding->advice = nd_phrase_plain("advice.channel");
 }
 
-/* Nothing was written, or one value everywhere. */
-static bool damage_zeroed(struct subject *subject, const struct damage *damage,
-                          struct nd_finding *finding)
+/* Nothing was written, on either side. */
+static bool damage_zeroed(struct subject *subject, struct nd_finding *finding)
 {
-    for (uint64_t i = 0; i < subject->count; i++)
-        if (subject->actual[i] != 0)
-            return false;
-    if (!(damage->rms > 0))
-        return false;
-    nd_propose(subject, &(struct hypothesis){.id = "zeroed",
-                                             .residual = (double)NAN,
-                                             .is_certain = true,
-                                             .side = nd_subject_side(subject)});
-    finding->status = ND_CHECK_MISMATCH;
-    finding->evidence = nd_phrase_plain("finding.damage.zeroed");
-    finding->advice = nd_phrase_plain("advice.tail");
-    return true;
+    for (int side = 0; side < 2; side++) {
+        if (nd_slot_number(subject->slot, "norm", side) != 0 ||
+            !(nd_slot_number(subject->slot, "norm", !side) > 0))
+            continue;
+        const struct hypothesis zeroed = {.id = "zeroed",
+                                          .residual = (double)NAN,
+                                          .is_certain = true,
+                                          .side = side == 1 ? ND_SIDE_CANDIDATE
+                                                            : ND_SIDE_REFERENCE};
+        nd_propose(subject, &zeroed);
+        finding->status = ND_CHECK_MISMATCH;
+        finding->evidence = nd_phrase_plain("finding.damage.zeroed");
+        finding->advice = nd_phrase_plain("advice.tail");
+        return true;
+    }
+    return false;
 }
 
 static void damage_run(struct subject *subject, struct nd_finding *finding)
@@ -250,7 +252,7 @@ static void damage_run(struct subject *subject, struct nd_finding *finding)
     }
     finding->status = ND_CHECK_OK;
     finding->evidence = nd_phrase_plain("finding.damage.spread");
-    if (damage_measure(subject, &damage) && !damage_zeroed(subject, &damage, finding) &&
+    if (!damage_zeroed(subject, finding) && damage_measure(subject, &damage) &&
         !damage_tail(subject, &damage, finding))
         damage_channel(subject, &damage, finding);
     free(damage.error);

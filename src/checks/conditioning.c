@@ -33,7 +33,7 @@ struct leeway nd_norm_conditioning(const struct sample *sample, int side,
     double squares = 0, weighted = 0, worst = 0;
 
     if (!model->centre || rms == 0)
-        return (struct leeway){0, 0};
+        return (struct leeway){.rel = 0};
     for (uint64_t i = 0; i < sample->count; i++) {
         double mean, var;
         nd_norm_statistics(model, rows, sample->row[i],

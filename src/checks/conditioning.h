@@ -10,7 +10,8 @@
 
 /* Errors that need no explanation, relative to the output's rms. */
 struct leeway {
-    double rel;   /* of the whole */
+    double rel;   /* of the whole: by arithmetic, */
+    double fit;   /* and by parameters that were estimated */
     double local; /* of the worst element */
 };
 

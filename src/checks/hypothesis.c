@@ -11,6 +11,7 @@
 static const double CONFIRMED_FACTOR =
     2.5; /* honest layers stay under 1.9 times the floor */
 static const double SUPPORTED_SHARE = 0.5;
+static const double SUPPORTED_LIMIT = 0.25; /* half of a wreck is still a wreck */
 static const double TIE = 1.3; /* two hypotheses this close: the numbers cannot tell */
 
 void nd_propose(struct subject *subject, const struct hypothesis *hypothesis)
@@ -105,16 +106,16 @@ static enum nd_cause_status status_of(const struct subject *subject,
                                       const struct hypothesis *h)
 {
     const double floor = h->floor > 0 ? h->floor : subject->floor;
+    const double half = SUPPORTED_SHARE * subject->unexplained;
 
     if (h->is_certain)
         return ND_CAUSE_CONFIRMED;
     if (isnan(h->residual))
-        return h->is_declared ? ND_CAUSE_SUPPORTED : ND_CAUSE_POSSIBLE;
-    if (h->residual <= CONFIRMED_FACTOR * floor && !h->is_free &&
-        h->residual < SUPPORTED_SHARE * subject->unexplained)
+        return h->is_declared || h->is_fingerprint ? ND_CAUSE_SUPPORTED : ND_CAUSE_POSSIBLE;
+    if (h->residual <= CONFIRMED_FACTOR * floor && !h->is_free && h->residual < half)
         return ND_CAUSE_CONFIRMED;
-    return h->residual < SUPPORTED_SHARE * subject->unexplained ? ND_CAUSE_SUPPORTED
-                                                                : ND_CAUSE_POSSIBLE;
+    return h->residual < half && h->residual < SUPPORTED_LIMIT ? ND_CAUSE_SUPPORTED
+                                                               : ND_CAUSE_POSSIBLE;
 }
 
 static double score_of(const struct hypothesis *h)

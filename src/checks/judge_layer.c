@@ -7,6 +7,7 @@
 #include "checks/walk.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "checks/phrase.h"
 
@@ -163,6 +164,11 @@ static bool judge_replay(struct walk *walk, size_t i)
     const struct residual *other = &replay->residual[!replay->side];
 
     if (!replay->done || !replay->trusted)
+        return false;
+    /* A replay speaks for output.0; another output that is further off needs its own
+     * excuse. */
+    if (replay->flag == REPLAY_FOLLOWS &&
+        strcmp(walk_layer(walk, i)->slots[walk->facts[i].out.worst].name, "output.0") != 0)
         return false;
     if (replay->flag == REPLAY_FOLLOWS) {
         say_innocent(walk, i,

@@ -340,7 +340,7 @@ bool nd_norm_study_make(const struct op *op, const struct layer_pair_view *pair,
         fit = fmax(fit, 2 * roundoff);
     if (good && study.mode != NORM_MODE_AFFINE)
         study.leeway = nd_norm_conditioning(inout_sample, 1, &study.model[1]);
-    study.leeway.rel = hypot(fit, study.leeway.rel);
+    study.leeway.fit = fit;
     if (!good)
         nd_norm_study_done(&study);
     else

@@ -50,7 +50,7 @@ static enum replay_flag judge_side(const struct residual *own, const struct resi
 static struct bar bar_of(const struct residual *other, double roundoff,
                          struct leeway leeway, double factor, bool fitted)
 {
-    const double least = fmax(FLOOR_OF_ROUNDOFF * roundoff, leeway.rel);
+    const double least = fmax(FLOOR_OF_ROUNDOFF * roundoff, hypot(leeway.rel, leeway.fit));
     const double floor = fmax(other->rel, least);
     const double local = fmax(other->local, 3 * fmax(roundoff, floor));
 
@@ -66,19 +66,21 @@ void nd_replay_judge(struct replay *replay, double roundoff, struct leeway leewa
     const struct residual *reference = &replay->residual[0];
     const struct residual *candidate = &replay->residual[1];
     const double gate = fmax(fmax(4 * roundoff, 64 * SINGLE), 4 * leeway.rel);
+    /* Parameters fitted to a reference that does not follow the formula prove nothing. */
+    const bool settled = leeway.fit <= 2 * gate;
     struct bar bar = bar_of(reference, roundoff, leeway, RESIDUAL_FACTOR, replay->fitted);
 
     replay->side = 1;
     replay->floor = bar.floor;
-    replay->trusted = isfinite(leeway.rel) && reference->n > 0 && reference->rel <= gate &&
-                      reference->mismatches == 0;
+    replay->trusted =
+        settled && reference->n > 0 && reference->rel <= gate && reference->mismatches == 0;
     if (replay->trusted) {
         replay->flag = judge_side(candidate, reference, &bar);
         return;
     }
     /* The formula does not fit the reference: does it fit the candidate? */
-    if (!isfinite(leeway.rel) || replay->fitted || candidate->n == 0 ||
-        candidate->mismatches > 0 || candidate->rel > fmax(1.5 * roundoff, 2 * leeway.rel))
+    if (replay->fitted || candidate->n == 0 || candidate->mismatches > 0 ||
+        candidate->rel > fmax(1.5 * roundoff, 2 * leeway.rel))
         return;
     bar = bar_of(candidate, roundoff, leeway, REFERENCE_FACTOR, false);
     replay->flag = judge_side(reference, candidate, &bar);

@@ -80,7 +80,7 @@ static bool stand_in_proved(const struct stand_in *stand_in, const struct op *op
         fmax(fmax(4 * roundoff, 3e-6), fmin(4 * formula.leeway.rel, 1e-3));
     const struct residual *residual = &formula.residual[0];
     const bool proved = residual->n > 0 && residual->mismatches == 0 &&
-                        residual->rel <= enough && isfinite(formula.leeway.rel);
+                        residual->rel <= enough && formula.leeway.fit <= 2 * enough;
     nd_formula_close(&formula);
     return proved;
 }

@@ -146,7 +146,8 @@ static void subject_levels(struct subject *subject)
     if (subject->has_formula && subject->is_trusted) {
         subject->unexplained = subject->formula.residual[subject->side].rel;
         subject->floor = fmax(subject->formula.residual[!subject->side].rel, rounding);
-        subject->floor = fmax(subject->floor, subject->formula.leeway.rel);
+        subject->floor = fmax(subject->floor, hypot(subject->formula.leeway.rel,
+                                                    subject->formula.leeway.fit));
         return;
     }
     subject->unexplained = own->out.rel;

@@ -20,6 +20,8 @@ struct hypothesis {
     bool is_free;     /* parameters per row or channel: fits too easily */
     bool is_declared; /* stands in the dumps themselves */
     bool is_certain;  /* the comparison itself proves it */
+    bool
+        is_fingerprint; /* not tested, but the error has the size and shape that it makes */
     enum nd_side side;
     const struct nd_param *params;
     size_t param_count;

@@ -45,6 +45,21 @@ static void open_slot_view(struct opening *opening, unsigned side, const struct 
     ret->tensor = open->view;
 }
 
+/* The layer's slots, some of them with another layout than the dump says. */
+static const struct dump_slot **adjusted_slots(struct arena *arena, unsigned side,
+                                               const struct layer_pair *pair)
+{
+    const struct dump_layer *layer = pair->side[side];
+    const struct dump_slot **list = nd_arena_alloc(arena, layer->slot_count + 1, sizeof *list);
+
+    for (size_t s = 0; list != NULL && s < layer->slot_count; s++)
+        list[s] = &layer->slots[s];
+    for (size_t s = 0; list != NULL && s < pair->slot_count; s++)
+        if (pair->slots[s].adjusted[side] != NULL && pair->slots[s].side[side] != NULL)
+            list[pair->slots[s].side[side] - layer->slots] = pair->slots[s].adjusted[side];
+    return list;
+}
+
 /* Slots paired across names: the candidate's get the names of their partners, and those
  * without one a name that meets none. */
 static bool rename_slots(struct arena *arena, const struct layer_pair *pair,
@@ -72,7 +87,9 @@ static struct layer_view *layer_view_of(struct opening *opening, unsigned side,
     struct layer_view *view = nd_arena_alloc(arena, 1, sizeof *view);
     struct slot_view  *slots = nd_arena_alloc(arena, layer->slot_count + 1, sizeof *slots);
 
-    if (view == NULL || slots == NULL)
+    const struct dump_slot **seen = adjusted_slots(arena, side, pair);
+
+    if (view == NULL || slots == NULL || seen == NULL)
         return NULL;
     *view = (struct layer_view){.name = layer->name, .type = layer->type,
                                 .direction = layer->direction == DIRECTION_BACKWARD ? "backward"
@@ -81,7 +98,7 @@ static struct layer_view *layer_view_of(struct opening *opening, unsigned side,
                                 .attribute_count = layer->attribute_count, .slots = slots,
                                 .slot_count = layer->slot_count, .container = layer->container};
     for (size_t s = 0; s < layer->slot_count; s++)
-        open_slot_view(opening, side, &layer->slots[s], &slots[s]);
+        open_slot_view(opening, side, seen[s], &slots[s]);
     if (side == 1 && pair->reordered && !rename_slots(arena, pair, layer, slots))
         return NULL;
     return view;

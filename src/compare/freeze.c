@@ -148,9 +148,12 @@ static enum nd_status freeze_slot(struct comparison *comparison, struct slot_pai
     struct nd_slot *result = &slot->result;
 
     result->name = slot->side[0] != NULL ? slot->side[0]->name : slot->side[1]->name;
+    const bool found = result->layout_how != NULL && strcmp(result->layout_how, "found") == 0;
     for (unsigned side = 0; side < 2; side++) {
-        const struct dump_slot *dumped = slot->adjusted[side] != NULL ? slot->adjusted[side]
-                                                                      : slot->side[side];
+        /* A layout that was found is told apart from what the dump said. */
+        const struct dump_slot *dumped = slot->adjusted[side] != NULL && !found
+                                             ? slot->adjusted[side]
+                                             : slot->side[side];
         if (dumped == NULL)
             continue;
         result->dtype[side] = dtype_name(dumped);

@@ -11,14 +11,14 @@
 #include <string.h>
 
 struct fused {
-    const char          *key; /* escaped */
+    const char *key; /* escaped */
     const struct atc_op *op;
 };
 
 static int fused_order(const void *a, const void *b)
 {
     const struct fused *x = a, *y = b;
-    const int           order = strcmp(x->key, y->key);
+    const int order = strcmp(x->key, y->key);
 
     return order != 0 ? order : (x->op > y->op) - (x->op < y->op);
 }
@@ -34,7 +34,8 @@ static const char *fusion_key(struct arena *arena, const char *name)
     return key;
 }
 
-static const struct fused *fused_find(const struct fused *list, size_t count, const char *key)
+static const struct fused *fused_find(const struct fused *list, size_t count,
+                                      const char *key)
 {
     size_t low = 0, high = count;
 
@@ -52,7 +53,7 @@ enum nd_status nd_fusion_read(struct comparison *comparison, struct fusion *ret,
                               struct nd_error *err)
 {
     struct arena *arena = comparison->arena;
-    size_t        originals = 0;
+    size_t originals = 0;
 
     *ret = (struct fusion){.original_count = 0};
     if (comparison->options->fusion_file == NULL)
@@ -95,12 +96,12 @@ static const char *fused_key_of(struct arena *arena, const void *user,
                                 const struct dump_layer *layer, unsigned side)
 {
     const struct fusion *fusion = user;
-    const char          *key = fusion_key(arena, layer->name);
+    const char *key = fusion_key(arena, layer->name);
 
     if (side == 0 || key == NULL)
         return key;
     const struct fused *fused = fused_find(fusion->by_name, fusion->graph.count, key);
-    const char         *target = fused == NULL ? NULL : fused_target(fused->op);
+    const char *target = fused == NULL ? NULL : fused_target(fused->op);
     return target == NULL ? NULL : fusion_key(arena, target);
 }
 
@@ -109,10 +110,12 @@ enum nd_status nd_align_fused(struct comparison *comparison, struct side_layers 
 {
     if (fusion->graph.count == 0)
         return ND_OK;
-    return nd_align_by_key(comparison->arena, sides, fused_key_of, fusion, ND_MATCH_MAP, err);
+    return nd_align_by_key(comparison->arena, sides, fused_key_of, fusion, ND_MATCH_MAP,
+                           err);
 }
 
-/* --- what fused operators leave --------------------------------------------------------- */
+/* --- what fused operators leave ---------------------------------------------------------
+ */
 
 /* Inputs of the first operator of several, beside those of the last. */
 static void part_inputs(struct layer_pair *layer)
@@ -146,14 +149,15 @@ enum nd_status nd_fusion_cover(struct comparison *comparison, const struct fusio
                                struct nd_error *err)
 {
     for (size_t i = 0; fusion->graph.count > 0 && i < comparison->layer_count; i++) {
-        struct layer_pair  *layer = &comparison->layers[i];
-        const char         *key = fusion_key(comparison->arena, layer->side[0]->name);
+        struct layer_pair *layer = &comparison->layers[i];
+        const char *key = fusion_key(comparison->arena, layer->side[0]->name);
         const struct fused *fused;
         if (key == NULL)
             return nd_fail_memory(err);
         fused = fused_find(fusion->by_original, fusion->original_count, key);
         if (layer->side[1] != NULL) {
-            if (fused != NULL && fused->op->original_count > 1 && layer->match == ND_MATCH_MAP)
+            if (fused != NULL && fused->op->original_count > 1 &&
+                layer->match == ND_MATCH_MAP)
                 part_inputs(layer);
         } else if (fused != NULL) {
             layer->covered_by = fused->op->name;

@@ -9,9 +9,9 @@
 
 struct fusion {
     struct atc_graph graph;
-    struct fused    *by_name;     /* operators by their escaped names */
-    struct fused    *by_original; /* and by those of the operators in them */
-    size_t           original_count;
+    struct fused *by_name;     /* operators by their escaped names */
+    struct fused *by_original; /* and by those of the operators in them */
+    size_t original_count;
 };
 
 /* Nothing where no file is given. */

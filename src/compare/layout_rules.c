@@ -72,15 +72,34 @@ static bool rule_fits(const struct layout_rule *rule, const char *layer, const c
     return nd_glob_match(rule->glob, full);
 }
 
-/* Copies the slot of one side, with the layout in place; the storage shape is rebuilt when
- * the dump shows the bytes under another rank. */
+/* Where the dump shows the bytes under another rank, the block size that their count allows
+ * gives the stored shape. */
+static void rebuild_storage(const struct layout_rule *rule, struct dump_slot *slot)
+{
+    static const uint32_t usual[] = {16, 32, 8, 4, 64};
+    const size_t          tries = rule->c0 != 0 ? 1 : sizeof usual / sizeof *usual;
+    uint64_t              a, b;
+
+    if (!slot->has_logical || !nd_shape_count(&slot->storage, &b))
+        return;
+    for (size_t i = 0; i < tries; i++) {
+        const uint32_t  c0 = rule->c0 != 0 ? rule->c0 : usual[i];
+        struct nd_shape stored;
+        if (!nd_layout_storage(rule->layout, &slot->logical, c0, &stored) ||
+            !nd_shape_count(&stored, &a) || a != b)
+            continue;
+        if (rule->c0 != 0 || slot->storage.rank != stored.rank)
+            slot->storage = stored;
+        return;
+    }
+}
+
+/* Copies the slot of one side, with the layout in place. */
 static enum nd_status slot_adjust(struct arena *arena, const struct layout_rule *rule,
                                   struct slot_pair *pair, unsigned side, struct nd_error *err)
 {
     const struct dump_slot *dumped = pair->side[side], *other = pair->side[!side];
     struct dump_slot       *slot = nd_arena_alloc(arena, 1, sizeof *slot);
-    struct nd_shape         stored;
-    uint64_t                a, b;
 
     if (slot == NULL)
         return nd_fail_memory(err);
@@ -96,10 +115,7 @@ static enum nd_status slot_adjust(struct arena *arena, const struct layout_rule 
         if (!slot->has_logical)
             slot->logical = (struct nd_shape){0}; /* an unpadded layout derives it */
     }
-    if (slot->has_logical && slot->storage.rank != 0 && rule->c0 != 0 &&
-        nd_layout_storage(rule->layout, &slot->logical, rule->c0, &stored) &&
-        nd_shape_count(&stored, &a) && nd_shape_count(&slot->storage, &b) && a == b)
-        slot->storage = stored;
+    rebuild_storage(rule, slot);
     pair->adjusted[side] = slot;
     return ND_OK;
 }

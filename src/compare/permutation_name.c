@@ -1,6 +1,7 @@
 /*
  * Names of permutations: images and weights by their axis letters, sequences by the letters
- * of attention operators (batch, sequence, heads N, head size D, hidden H = N * D, tokens T).
+ * of attention operators (batch, sequence, heads N, head size D, hidden H = N * D, tokens
+ * T).
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +11,22 @@
 static const struct {
     const char *stored, *shape;
 } names[] = {
-    {"NHWC", "NCHW"},   {"NCHW", "NHWC"},   {"HWCN", "NCHW"},  {"NCHW", "HWCN"},
-    {"CHWN", "NCHW"},   {"NHWC", "HWCN"},   {"HWCN", "NHWC"},  {"NDHWC", "NCDHW"},
-    {"NCDHW", "NDHWC"}, {"DHWCN", "NCDHW"}, {"NCDHW", "DHWCN"}, {"NDHWC", "DHWCN"},
+    {"NHWC",  "NCHW" },
+    {"NCHW",  "NHWC" },
+    {"HWCN",  "NCHW" },
+    {"NCHW",  "HWCN" },
+    {"CHWN",  "NCHW" },
+    {"NHWC",  "HWCN" },
+    {"HWCN",  "NHWC" },
+    {"NDHWC", "NCDHW"},
+    {"NCDHW", "NDHWC"},
+    {"DHWCN", "NCDHW"},
+    {"NCDHW", "DHWCN"},
+    {"NDHWC", "DHWCN"},
 };
 
-static bool name_is(const uint32_t *order, uint32_t rank, const char *stored, const char *shape)
+static bool name_is(const uint32_t *order, uint32_t rank, const char *stored,
+                    const char *shape)
 {
     if (strlen(stored) != rank)
         return false;
@@ -31,7 +42,7 @@ static bool name_sequence(const uint32_t *order, const struct nd_shape *shape,
                           const char **ret_shape)
 {
     const uint32_t rank = shape->rank;
-    const bool     ascending = rank >= 3 && shape->dim[rank - 3] <= shape->dim[rank - 2];
+    const bool ascending = rank >= 3 && shape->dim[rank - 3] <= shape->dim[rank - 2];
 
     if (name_is(order, rank, "SBH", "BSH")) {
         *ret_stored = ascending ? "SBH" : "BSH";
@@ -40,8 +51,8 @@ static bool name_sequence(const uint32_t *order, const struct nd_shape *shape,
     }
     if (name_is(order, rank, "BSND", "BNSD")) {
         *ret_shape = "BNSD";
-        *ret_stored = stored->rank == 3 ? stored->dim[0] == shape->dim[0] ? "BSH" : "TND"
-                                        : "BSND";
+        *ret_stored =
+            stored->rank == 3 ? stored->dim[0] == shape->dim[0] ? "BSH" : "TND" : "BSND";
         if (stored->rank == 4 && !ascending) {
             *ret_shape = "BSND";
             *ret_stored = "BNSD";
@@ -61,7 +72,7 @@ void nd_name_permutation(const uint32_t *order, const struct nd_shape *shape,
                          size_t size)
 {
     const char *of_stored = NULL, *of_shape = "";
-    size_t      len;
+    size_t len;
 
     for (size_t i = 0; of_stored == NULL && i < sizeof names / sizeof *names; i++)
         if (name_is(order, shape->rank, names[i].stored, names[i].shape)) {

@@ -20,12 +20,12 @@ static const uint32_t block_sizes[] = {16, 32, 8, 4, 64};
 
 struct search {
     const struct pair_views *views;
-    unsigned                 side; /* whose bytes are read anew */
-    uint64_t                 at[SAMPLES];
-    double                   other[2 * SAMPLES]; /* the other side's values there */
-    unsigned                 count, parts;
-    double                   best;
-    struct found_layout     *found;
+    unsigned side; /* whose bytes are read anew */
+    uint64_t at[SAMPLES];
+    double other[2 * SAMPLES]; /* the other side's values there */
+    unsigned count, parts;
+    double best;
+    struct found_layout *found;
 };
 
 /* Multiplying by 2^64 / golden ratio scatters positions over every axis. */
@@ -36,7 +36,8 @@ static void search_positions(struct search *search)
     search->count = other->count < SAMPLES ? (unsigned)other->count : SAMPLES;
     search->parts = nd_dtype_info(other->dtype)->kind == ND_KIND_COMPLEX ? 2 : 1;
     for (unsigned i = 0; i < search->count; i++) {
-        search->at[i] = other->count <= SAMPLES ? i : i * 0x9E3779B97F4A7C15ull % other->count;
+        search->at[i] =
+            other->count <= SAMPLES ? i : i * 0x9E3779B97F4A7C15ull % other->count;
         nd_view_decode(other, search->at[i], 1, search->other + search->parts * i);
     }
 }
@@ -59,32 +60,36 @@ static double sampled_drift(const struct search *search, const struct tensor_vie
     return size == 0 ? (error == 0 ? 0 : (double)INFINITY) : sqrt(error / size);
 }
 
-static void search_offer(struct search *search, const struct tensor_view *view,
+static bool search_offer(struct search *search, const struct tensor_view *view,
                          const char *label, const char *other_label, uint32_t c0)
 {
     const double drift = sampled_drift(search, view);
 
     if (!(drift < search->best))
-        return;
+        return false;
     search->best = drift;
+    search->found->layout = NULL;
+    search->found->side = search->side;
     search->found->view[search->side] = *view;
     search->found->view[!search->side] = search->views->view[!search->side];
-    snprintf(search->found->label[search->side], sizeof search->found->label[0], "%s", label);
+    snprintf(search->found->label[search->side], sizeof search->found->label[0], "%s",
+             label);
     snprintf(search->found->label[!search->side], sizeof search->found->label[0], "%s",
              other_label);
     search->found->c0 = c0;
     search->found->sampled_drift = drift;
+    return true;
 }
 
 /* The bytes as a row-major tensor whose axes are the logical ones in another order. */
 static void try_permutation(struct search *search, const uint32_t *order)
 {
     const struct tensor_view *bytes = &search->views->open[search->side].storage;
-    const struct nd_shape    *shape = &search->views->view[!search->side].shape;
-    struct nd_shape           stored = {.rank = shape->rank};
-    uint32_t                  inverse[ND_MAX_RANK];
-    struct tensor_view        view;
-    char                      label[2][64];
+    const struct nd_shape *shape = &search->views->view[!search->side].shape;
+    struct nd_shape stored = {.rank = shape->rank};
+    uint32_t inverse[ND_MAX_RANK];
+    struct tensor_view view;
+    char label[2][64];
 
     for (uint32_t k = 0; k < shape->rank; k++) {
         stored.dim[k] = shape->dim[order[k]];
@@ -97,14 +102,14 @@ static void try_permutation(struct search *search, const uint32_t *order)
         return;
     nd_view_permute(&view, inverse);
     nd_name_permutation(order, shape, &bytes->shape, label[0], label[1], sizeof label[0]);
-    search_offer(search, &view, label[0], label[1], 0);
+    (void)search_offer(search, &view, label[0], label[1], 0);
 }
 
 /* All orders of up to five axes, in lexicographic order; the plain one is left out. */
 static void try_permutations(struct search *search)
 {
     const uint32_t rank = search->views->view[!search->side].shape.rank;
-    uint32_t       order[MAX_PERMUTED_RANK];
+    uint32_t order[MAX_PERMUTED_RANK];
 
     if (rank < 2 || rank > MAX_PERMUTED_RANK)
         return;
@@ -159,11 +164,11 @@ static void try_form(struct search *search, const struct layout *layout,
                      const struct axis_order *order, uint64_t groups, uint32_t c0)
 {
     const struct tensor_view *bytes = &search->views->open[search->side].storage;
-    const struct nd_shape    *shape = &search->views->view[!search->side].shape;
-    struct nd_shape           logical = *shape, stored;
-    uint32_t                  axis[ND_MAX_RANK];
-    uint64_t                  count;
-    const char               *why;
+    const struct nd_shape *shape = &search->views->view[!search->side].shape;
+    struct nd_shape logical = *shape, stored;
+    uint32_t axis[ND_MAX_RANK] = {0};
+    uint64_t count;
+    const char *why;
 
     for (uint32_t k = 0; order->axes != NULL && k < shape->rank; k++) {
         axis[k] = (uint32_t)(strchr(layout->logical, order->axes[k]) - layout->logical);
@@ -182,7 +187,14 @@ static void try_form(struct search *search, const struct layout *layout,
         return;
     if (order->axes != NULL)
         nd_view_permute(&view, axis);
-    search_offer(search, &view, layout->name, order->label, c0);
+    if (!search_offer(search, &view, layout->name, order->label, c0))
+        return;
+    search->found->layout = layout;
+    search->found->logical = logical;
+    search->found->stored = stored;
+    search->found->groups = groups;
+    search->found->has_order = order->axes != NULL;
+    memcpy(search->found->order, axis, sizeof axis);
 }
 
 /* Groups of a convolution: they divide the output channels. */
@@ -190,7 +202,8 @@ static void try_groups(struct search *search, const struct layout *layout,
                        const struct axis_order *order, uint32_t c0)
 {
     const struct nd_shape *shape = &search->views->view[!search->side].shape;
-    const uint64_t n = shape->dim[order->axes == NULL ? 0 : strchr(order->axes, 'n') - order->axes];
+    const uint64_t n =
+        shape->dim[order->axes == NULL ? 0 : strchr(order->axes, 'n') - order->axes];
 
     try_form(search, layout, order, 1, c0);
     if (strchr(layout->storage, 'g') == NULL)
@@ -203,14 +216,19 @@ static void try_groups(struct search *search, const struct layout *layout,
 static void try_blocked(struct search *search)
 {
     static const struct axis_order orders[] = {
-        {"nchw", "NCHW"}, {"nhwc", "NHWC"}, {"hwcn", "HWCN"},
-        {"ncdhw", "NCDHW"}, {"ndhwc", "NDHWC"}, {"dhwcn", "DHWCN"}};
+        {"nchw",  "NCHW" },
+        {"nhwc",  "NHWC" },
+        {"hwcn",  "HWCN" },
+        {"ncdhw", "NCDHW"},
+        {"ndhwc", "NDHWC"},
+        {"dhwcn", "DHWCN"}
+    };
     static const struct axis_order own = {NULL, ""};
     const uint32_t rank = search->views->view[!search->side].shape.rank;
 
     for (size_t l = 0; l < nd_layout_count(); l++) {
         const struct layout *layout = nd_layout_at(l);
-        const size_t         axes = strlen(layout->logical);
+        const size_t axes = strlen(layout->logical);
         if (!nd_layout_padded(layout))
             continue;
         for (size_t b = 0; b < sizeof block_sizes / sizeof *block_sizes; b++) {
@@ -226,9 +244,9 @@ static void try_blocked(struct search *search)
 /* The same elements under another shape ([4, 128, 768] as [512, 768]). */
 static void try_reshape(struct search *search)
 {
-    struct tensor_view    view = search->views->open[search->side].storage;
+    struct tensor_view view = search->views->open[search->side].storage;
     const struct nd_shape shape = search->views->view[!search->side].shape;
-    struct tensor_view    flat;
+    struct tensor_view flat;
 
     if (nd_shape_equal(&view.shape, &shape))
         return;
@@ -236,15 +254,16 @@ static void try_reshape(struct search *search)
     flat.swapped = view.swapped;
     flat.base = view.base;
     if (nd_view_check(&flat))
-        search_offer(search, &flat, "reshaped", "", 0);
+        (void)search_offer(search, &flat, "reshaped", "", 0);
 }
 
 bool nd_search_layout(const struct pair_views *views, double plain_drift,
                       struct found_layout *ret)
 {
-    struct search search = {.views = views, .found = ret,
-                            .best = plain_drift * FIT_GAIN < FIT_BOUND ? plain_drift * FIT_GAIN
-                                                                       : FIT_BOUND};
+    struct search search = {
+        .views = views,
+        .found = ret,
+        .best = plain_drift * FIT_GAIN < FIT_BOUND ? plain_drift * FIT_GAIN : FIT_BOUND};
     *ret = (struct found_layout){.sampled_drift = (double)INFINITY};
 
     /* The candidate is the likelier side; the reference is tried when it does not fit. */

@@ -117,6 +117,60 @@ static bool holds_other_statistic(const struct slot_pair *slot, const struct pai
            rstd_drift(&views->view[1], &views->view[0], slot->scatter_eps) < SAME_STATISTIC;
 }
 
+static void note_found_padding(struct slot_pair *slot, const struct pair_views *views,
+                               const struct found_layout *found)
+{
+    const struct tensor_view *bytes = &views->open[found->side].storage;
+    struct tensor_view        storage;
+
+    if (found->layout == NULL)
+        return;
+    nd_view_contiguous(&storage, bytes->data, bytes->data_size, bytes->dtype, &found->stored);
+    storage.swapped = bytes->swapped;
+    storage.base = bytes->base;
+    if (nd_view_check(&storage) &&
+        nd_layout_padding_nonzero_groups(&storage, found->layout, &found->logical,
+                                         found->groups, 0) > 0)
+        nd_slot_note(slot, "padding_nonzero");
+}
+
+/* Later openings of the pair, and the checks, see the slot under what was found. */
+static enum nd_status adopt_found(const struct comparison *comparison, struct slot_pair *slot,
+                                  const struct pair_views *views,
+                                  const struct found_layout *found, struct nd_error *err)
+{
+    const unsigned            side = found->side;
+    const struct tensor_view *view = &found->view[side];
+    struct dump_slot         *adopted;
+
+    if (slot->side[side] == NULL || (found->layout != NULL && views->open[side].storage.base != 0))
+        return ND_OK;
+    adopted = nd_arena_alloc(comparison->arena, 1, sizeof *adopted);
+    if (adopted == NULL)
+        return nd_fail_memory(err);
+    *adopted = slot->adjusted[side] != NULL ? *slot->adjusted[side] : *slot->side[side];
+    adopted->broken = NULL;
+    adopted->layout = found->layout;
+    adopted->has_logical = adopted->has_order = adopted->strided = false;
+    adopted->c0 = 0;
+    if (found->layout != NULL) {
+        adopted->storage = found->stored;
+        adopted->logical = found->logical;
+        adopted->has_logical = true;
+        adopted->groups = found->groups;
+        adopted->has_order = found->has_order;
+        memcpy(adopted->order, found->order, sizeof found->order);
+    } else {
+        adopted->storage = view->shape;
+        adopted->strided = true;
+        adopted->base = view->base;
+        for (uint32_t k = 0; k < view->shape.rank; k++)
+            adopted->stride[k] = view->axis[k].outer;
+    }
+    slot->adjusted[side] = adopted;
+    return ND_OK;
+}
+
 enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_pair *slot,
                               struct pair_views *views, struct nd_error *err)
 {
@@ -142,6 +196,7 @@ enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_p
             if (slot->result.layout[side] == NULL)
                 return nd_fail_memory(err);
         }
+    note_found_padding(slot, views, &found);
     slot->result.layout_how = "found";
     slot->result.c0 = found.c0;
     slot->result.found_drift = value[0];
@@ -151,6 +206,7 @@ enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_p
     }
     memcpy(views->view, found.view, sizeof found.view);
     views->ready = true;
+    ND_TRY(adopt_found(comparison, slot, views, &found, err));
     nd_slot_note(slot, strcmp(found.label[1], "reshaped") == 0 ? "reshaped" : "layout_found");
     nd_slot_set_moments(comparison, slot, &moments);
     return ND_OK;

@@ -36,6 +36,13 @@ struct found_layout {
     char               label[2][64]; /* "" for the side that is plain */
     uint32_t           c0;
     double             sampled_drift;
+    /* Of a blocked layout, to look at its padding; NULL: another reading. */
+    const struct layout *layout;
+    struct nd_shape      logical, stored; /* in the layout's order of axes */
+    bool                 has_order;       /* the view's axis k is logical axis order[k] */
+    uint32_t             order[ND_MAX_RANK];
+    uint64_t             groups;
+    unsigned             side;
 };
 /* Tries what the element counts allow, by samples; false: nothing fits. plain_drift is the
  * drift of the plain reading (INFINITY where shapes differ). */

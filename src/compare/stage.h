@@ -19,8 +19,8 @@ void nd_stage_done(struct stage *stage);
 /* Measures positions [first, first + count) of two views, chunk by chunk, and folds them
  * into *inout; first is a multiple of MOMENTS_CHUNK. */
 void nd_stage_measure(struct stage *stage, const struct kernel_set *kernels,
-                      const struct tensor_view *view, const enum nd_dtype *real, uint64_t first,
-                      uint64_t count, const struct moments_pivot *pivot,
+                      const struct tensor_view *view, const enum nd_dtype *real,
+                      uint64_t first, uint64_t count, const struct moments_pivot *pivot,
                       const struct moments_policy *policy, struct nd_moments *inout);
 
 #endif

@@ -25,13 +25,14 @@ enum { GRAPH_MAX_ORIGINALS = 65536 };
 static const cJSON *attribute_value(const cJSON *owner, const char *key)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(owner, "attr"), *item;
-    const char  *name;
+    const char *name;
 
     if (!cJSON_IsArray(list))
         return NULL;
-    cJSON_ArrayForEach(item, list)
-        if (nd_json_text(item, "key", &name) && strcmp(name, key) == 0)
-            return cJSON_GetObjectItemCaseSensitive(item, "value");
+    cJSON_ArrayForEach(
+        item, list) if (nd_json_text(item, "key", &name) &&
+                        strcmp(name, key) ==
+                            0) return cJSON_GetObjectItemCaseSensitive(item, "value");
     return NULL;
 }
 
@@ -42,17 +43,19 @@ static enum nd_status op_originals(struct arena *arena, const cJSON *in, struct 
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(
         cJSON_GetObjectItemCaseSensitive(value, "list"), "s");
     const cJSON *item;
-    size_t       count = 0;
+    size_t count = 0;
 
     if (!cJSON_IsArray(list))
         return ND_OK;
-    cJSON_ArrayForEach(item, list)
-        count += cJSON_IsString(item) && count < GRAPH_MAX_ORIGINALS;
+    cJSON_ArrayForEach(item, list) count +=
+        cJSON_IsString(item) && count < GRAPH_MAX_ORIGINALS;
     op->originals = nd_arena_alloc(arena, count + 1, sizeof *op->originals);
     if (op->originals == NULL)
         return nd_fail_memory(err);
-    cJSON_ArrayForEach(item, list) {
-        if (!cJSON_IsString(item) || *item->valuestring == '\0' || op->original_count == count)
+    cJSON_ArrayForEach(item, list)
+    {
+        if (!cJSON_IsString(item) || *item->valuestring == '\0' ||
+            op->original_count == count)
             continue;
         const char *name = nd_arena_string(arena, item->valuestring);
         if (name == NULL)
@@ -67,29 +70,33 @@ static enum nd_status op_origin(struct arena *arena, const cJSON *in, struct atc
 {
     const cJSON *outputs = cJSON_GetObjectItemCaseSensitive(in, "output_desc");
     const cJSON *first = cJSON_IsArray(outputs) ? outputs->child : NULL;
-    const char  *name = NULL;
+    const char *name = NULL;
 
-    if (nd_json_text(attribute_value(first, "_datadump_origin_name"), "s", &name) && *name != '\0')
+    if (nd_json_text(attribute_value(first, "_datadump_origin_name"), "s", &name) &&
+        *name != '\0')
         op->origin = nd_arena_string(arena, name);
     else if (op->original_count == 1)
         op->origin = op->originals[0];
-    return name != NULL && *name != '\0' && op->origin == NULL ? nd_fail_memory(err) : ND_OK;
+    return name != NULL && *name != '\0' && op->origin == NULL ? nd_fail_memory(err)
+                                                               : ND_OK;
 }
 
-static enum nd_status graph_op(struct arena *arena, const cJSON *in, struct atc_graph *graph,
-                               struct nd_error *err)
+static enum nd_status graph_op(struct arena *arena, const cJSON *in,
+                               struct atc_graph *graph, struct nd_error *err)
 {
     struct atc_op op = {.order = graph->count};
-    const char   *name, *type;
-    uint64_t      order;
+    const char *name, *type;
+    uint64_t order;
 
     if (!nd_json_text(in, "name", &name) || !nd_json_text(in, "type", &type))
-        return nd_fail(err, ND_ERR_MALFORMED, "\"name\" and \"type\"", "an operator without them");
+        return nd_fail(err, ND_ERR_MALFORMED, "\"name\" and \"type\"",
+                       "an operator without them");
     if (nd_json_size(cJSON_GetObjectItemCaseSensitive(in, "id"), &order))
         op.order = order;
     op.name = nd_arena_string(arena, name);
     op.type = nd_arena_string(arena, type);
-    struct atc_op *ops = nd_arena_grow(arena, graph->ops, graph->count, &graph->capacity, sizeof *ops);
+    struct atc_op *ops =
+        nd_arena_grow(arena, graph->ops, graph->count, &graph->capacity, sizeof *ops);
     if (op.name == NULL || op.type == NULL || ops == NULL)
         return nd_fail_memory(err);
     graph->ops = ops;
@@ -99,21 +106,21 @@ static enum nd_status graph_op(struct arena *arena, const cJSON *in, struct atc_
     return ND_OK;
 }
 
-static enum nd_status graph_fill(struct arena *arena, const cJSON *root, struct atc_graph *graph,
-                                 struct nd_error *err)
+static enum nd_status graph_fill(struct arena *arena, const cJSON *root,
+                                 struct atc_graph *graph, struct nd_error *err)
 {
     const cJSON *graphs = cJSON_GetObjectItemCaseSensitive(root, "graph"), *each, *op;
 
     if (!cJSON_IsArray(graphs))
         return nd_fail(err, ND_ERR_MALFORMED, "a list \"graph\", as atc --mode=1 writes",
                        "JSON without it");
-    cJSON_ArrayForEach(each, graphs) {
+    cJSON_ArrayForEach(each, graphs)
+    {
         const cJSON *ops = cJSON_GetObjectItemCaseSensitive(each, "op");
         if (!cJSON_IsArray(ops))
             return nd_fail(err, ND_ERR_MALFORMED, "a list \"op\" in every graph",
                            "a graph without it");
-        cJSON_ArrayForEach(op, ops)
-            ND_TRY(graph_op(arena, op, graph, err));
+        cJSON_ArrayForEach(op, ops) ND_TRY(graph_op(arena, op, graph, err));
     }
     return ND_OK;
 }
@@ -122,8 +129,8 @@ enum nd_status nd_atc_graph_read(struct arena *arena, const char *path,
                                  struct atc_graph *ret_graph, struct nd_error *err)
 {
     struct atc_graph graph = {.count = 0};
-    struct map       map;
-    cJSON           *root = NULL;
+    struct map map;
+    cJSON *root = NULL;
 
     ND_TRY(nd_map_open(path, &map, err));
     enum nd_status status = nd_json_parse(map.bytes, map.size, true, &root, err);

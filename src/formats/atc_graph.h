@@ -12,16 +12,16 @@
 #include "base/fail.h"
 
 struct atc_op {
-    const char  *name, *type;
-    uint64_t     order;     /* `id` */
+    const char *name, *type;
+    uint64_t order;         /* `id` */
     const char **originals; /* the framework's operators that went into it, in order */
-    size_t       original_count;
-    const char  *origin; /* the one whose output the first output is; NULL: not said */
+    size_t original_count;
+    const char *origin; /* the one whose output the first output is; NULL: not said */
 };
 
 struct atc_graph {
     struct atc_op *ops; /* in the file's order */
-    size_t         count, capacity;
+    size_t count, capacity;
 };
 
 /* Everything lives in the arena. */

@@ -20,7 +20,7 @@
 #define M     ASCEND_WIDE_WEIGHT
 
 static const struct ascend_op ascend_rows[] = {
-#define ND_ASCEND_OP(types, outputs, eps, products, dtypes, rounding, instead, source)    \
+#define ND_ASCEND_OP(types, outputs, eps, products, dtypes, rounding, instead, source)     \
     {types, outputs, eps, products, dtypes, ASCEND_ROUND_##rounding, instead, source},
 #include "ops/ascend_ops.def"
 #undef ND_ASCEND_OP
@@ -38,8 +38,8 @@ static size_t next_word(const char **at, const char **ret_word)
 static bool types_match(const char *types, const char *plain)
 {
     const char *word;
-    char        glob[64];
-    size_t      len;
+    char glob[64];
+    size_t len;
 
     while ((len = next_word(&types, &word)) > 0 && len < sizeof glob) {
         memcpy(glob, word, len);
@@ -52,7 +52,7 @@ static bool types_match(const char *types, const char *plain)
 
 const struct ascend_op *nd_ascend_op_for(const char *type)
 {
-    char   plain[128];
+    char plain[128];
     size_t len = 0;
 
     for (; *type != '\0' && len + 1 < sizeof plain; type++)
@@ -76,15 +76,20 @@ static bool ends_with(const char *text, const char *end)
 static enum output_meaning meaning_of(const char *name)
 {
     static const struct {
-        const char         *end;
+        const char *end;
         enum output_meaning meaning;
     } ends[] = {
-        {"mean", OUTPUT_MEAN},         {"reserve_space_1", OUTPUT_MEAN},
-        {"rstd", OUTPUT_RSTD},         {"invstd", OUTPUT_RSTD},
-        {"reserve_space_2", OUTPUT_RSTD}, {"reserve_1", OUTPUT_MEAN},
-        {"reserve_2", OUTPUT_VARIANCE},   {"variance", OUTPUT_VARIANCE},
-        {"running_var", OUTPUT_VARIANCE}, {"square_sum", OUTPUT_SQUARE_SUM},
-        {"sum", OUTPUT_SUM},
+        {"mean",            OUTPUT_MEAN      },
+        {"reserve_space_1", OUTPUT_MEAN      },
+        {"rstd",            OUTPUT_RSTD      },
+        {"invstd",          OUTPUT_RSTD      },
+        {"reserve_space_2", OUTPUT_RSTD      },
+        {"reserve_1",       OUTPUT_MEAN      },
+        {"reserve_2",       OUTPUT_VARIANCE  },
+        {"variance",        OUTPUT_VARIANCE  },
+        {"running_var",     OUTPUT_VARIANCE  },
+        {"square_sum",      OUTPUT_SQUARE_SUM},
+        {"sum",             OUTPUT_SUM       },
     };
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -96,7 +101,7 @@ static enum output_meaning meaning_of(const char *name)
 bool nd_ascend_output(const struct ascend_op *op, size_t index, struct ascend_output *ret)
 {
     const char *at = op->outputs, *word = NULL;
-    size_t      len = 0;
+    size_t len = 0;
 
     for (size_t i = 0; i <= index; i++)
         if ((len = next_word(&at, &word)) == 0)
@@ -115,10 +120,14 @@ unsigned nd_ascend_product(const char *device)
 {
     static const struct {
         const char *part;
-        unsigned    product;
+        unsigned product;
     } parts[] = {
-        {"Ascend950", ASCEND_950},   {"Ascend910_93", ASCEND_A3}, {"Ascend910B", ASCEND_A2},
-        {"Ascend910", ASCEND_910},   {"Ascend310P", ASCEND_310P}, {"Ascend310B", ASCEND_310B},
+        {"Ascend950",    ASCEND_950 },
+        {"Ascend910_93", ASCEND_A3  },
+        {"Ascend910B",   ASCEND_A2  },
+        {"Ascend910",    ASCEND_910 },
+        {"Ascend310P",   ASCEND_310P},
+        {"Ascend310B",   ASCEND_310B},
     };
 
     for (size_t i = 0; device != NULL && i < sizeof parts / sizeof *parts; i++)

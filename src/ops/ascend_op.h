@@ -11,10 +11,10 @@
 
 enum ascend_product {
     ASCEND_950 = 1 << 0,
-    ASCEND_A3 = 1 << 1,   /* Ascend910_93 */
-    ASCEND_A2 = 1 << 2,   /* Ascend910B */
+    ASCEND_A3 = 1 << 1, /* Ascend910_93 */
+    ASCEND_A2 = 1 << 2, /* Ascend910B */
     ASCEND_310P = 1 << 3,
-    ASCEND_910 = 1 << 4,  /* Ascend910A */
+    ASCEND_910 = 1 << 4, /* Ascend910A */
     ASCEND_310B = 1 << 5
 };
 
@@ -26,7 +26,7 @@ enum ascend_dtypes {
 };
 
 enum ascend_rounding {
-    ASCEND_ROUND_END,           /* statistics and weight in float32, one rounding at the end */
+    ASCEND_ROUND_END, /* statistics and weight in float32, one rounding at the end */
     ASCEND_ROUND_BEFORE_WEIGHT, /* the normalised value is rounded, then multiplied */
     ASCEND_ROUND_SUM_TOO,       /* and the sum x1 + x2 before that (float16) */
     ASCEND_ROUND_STATISTICS     /* outputs are float32 */
@@ -43,29 +43,29 @@ enum output_meaning {
 };
 
 struct ascend_op {
-    const char          *types, *outputs;
-    double               default_eps; /* 0: none */
-    unsigned             products, dtypes;
+    const char *types, *outputs;
+    double default_eps; /* 0: none */
+    unsigned products, dtypes;
     enum ascend_rounding rounding;
-    const char          *instead; /* what to use in place of a deprecated one; or NULL */
-    const char          *source;
+    const char *instead; /* what to use in place of a deprecated one; or NULL */
+    const char *source;
 };
 
 /* By a layer's type; NULL: not in the table. */
 const struct ascend_op *nd_ascend_op_for(const char *type);
 
 struct ascend_output {
-    char                name[32];
+    char name[32];
     enum output_meaning meaning;
-    bool                optional; /* filled only with an attribute that is off by default */
+    bool optional; /* filled only with an attribute that is off by default */
 };
 /* Output `index` of a type; false where it is not known. */
 bool nd_ascend_output(const struct ascend_op *op, size_t index, struct ascend_output *ret);
 
 /* The product that a device's name tells ("npu:0 Ascend910B3"); 0: none. */
 unsigned nd_ascend_product(const char *device);
-/* Is the operator documented for this pair of types on this product?  False, and why not, as
- * a phrase of English; true where nothing is known. */
+/* Is the operator documented for this pair of types on this product?  False, and why not,
+ * as a phrase of English; true where nothing is known. */
 bool nd_ascend_supports(const struct ascend_op *op, unsigned product, enum nd_dtype x,
                         enum nd_dtype weight, const char **ret_why);
 

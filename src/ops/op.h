@@ -84,6 +84,7 @@ struct op {
     double gain;                   /* of BOUND_RELATIVE */
     const struct norm_facts *norm; /* NULL: no norm */
     bool product;                  /* matrix product or convolution */
+    bool bias;                     /* may add a bias per channel to it */
     unsigned inputs;               /* that a replay reads; 0: no replay (norms: norm.h) */
     unsigned variants;             /* formulas of this name; the reference tells which */
     /* Rows for a tensor of this shape, and the call's constants; false: cannot be replayed.

@@ -10,4 +10,5 @@ const struct op nd_op_conv = {
     .bound = BOUND_RELATIVE,
     .gain = 8,
     .product = true,
+    .bias = true,
 };

@@ -9,4 +9,5 @@ const struct op nd_op_linear = {
     .bound = BOUND_RELATIVE,
     .gain = 8,
     .product = true,
+    .bias = true,
 };

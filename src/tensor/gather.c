@@ -18,22 +18,23 @@ enum {
 
 /* The view with its axes of size 1 gone and neighbours of one stride made one. */
 struct plan {
-    uint32_t               rank;
-    uint64_t               dim[ND_MAX_RANK];
-    struct axis_map        axis[ND_MAX_RANK];
+    uint32_t rank;
+    uint64_t dim[ND_MAX_RANK];
+    struct axis_map axis[ND_MAX_RANK];
     const struct axis_link *link; /* NULL: none; then `from` and `to` count plan's axes */
-    uint32_t               from, to;
-    const unsigned char   *data; /* of index 0 */
-    unsigned               size; /* of an element */
+    uint32_t from, to;
+    const unsigned char *data; /* of index 0 */
+    unsigned size;             /* of an element */
 };
 
 static bool plan_merges(const struct plan *plan, const struct axis_map *axis, uint64_t dim)
 {
     const struct axis_map *before = &plan->axis[plan->rank - 1];
-    int64_t                step;
+    int64_t step;
 
     return before->block == 1 && axis->block == 1 &&
-           !__builtin_mul_overflow((int64_t)dim, axis->outer, &step) && step == before->outer;
+           !__builtin_mul_overflow((int64_t)dim, axis->outer, &step) &&
+           step == before->outer;
 }
 
 static void plan_make(const struct tensor_view *view, struct plan *plan)
@@ -72,14 +73,14 @@ static void plan_make(const struct tensor_view *view, struct plan *plan)
 /* A row: where its index 0 lies, and how far the link shifts its indices. */
 struct row {
     const unsigned char *at;
-    uint64_t             shift;
+    uint64_t shift;
 };
 
 static struct row row_at(const struct plan *plan, const uint64_t *index)
 {
     const uint32_t last = plan->rank - 1;
-    int64_t        offset = 0;
-    uint64_t       shift = 0;
+    int64_t offset = 0;
+    uint64_t shift = 0;
 
     for (uint32_t k = 0; k < last; k++)
         offset += nd_axis_offset(&plan->axis[k], index[k]);
@@ -104,9 +105,9 @@ static void row_next(const struct plan *plan, uint64_t *index)
     }
 }
 
-#define COPY_STRIDED(type)                                                               \
-    for (uint64_t i = 0; i < n; i++)                                                     \
-        memcpy(out + i * sizeof(type), in + (int64_t)i * step * (int64_t)sizeof(type),   \
+#define COPY_STRIDED(type)                                                                 \
+    for (uint64_t i = 0; i < n; i++)                                                       \
+        memcpy(out + i * sizeof(type), in + (int64_t)i * step * (int64_t)sizeof(type),     \
                sizeof(type));
 
 /* n elements of `size` bytes, `step` elements apart. */
@@ -115,17 +116,26 @@ static void copy_strided(const unsigned char *in, int64_t step, uint64_t n, unsi
 {
     if (step == 1) {
         switch (n * size) { /* whole blocks: no call */
-        case 32: memcpy(out, in, 32); break;
-        case 64: memcpy(out, in, 64); break;
-        default: memcpy(out, in, n * size);
+        case 32:
+            memcpy(out, in, 32);
+            break;
+        case 64:
+            memcpy(out, in, 64);
+            break;
+        default:
+            memcpy(out, in, n * size);
         }
         return;
     }
     switch (size) {
-    case 1: COPY_STRIDED(uint8_t) break;
-    case 2: COPY_STRIDED(uint16_t) break;
-    case 4: COPY_STRIDED(uint32_t) break;
-    case 8: COPY_STRIDED(uint64_t) break;
+    case 1:
+        COPY_STRIDED(uint8_t) break;
+    case 2:
+        COPY_STRIDED(uint16_t) break;
+    case 4:
+        COPY_STRIDED(uint32_t) break;
+    case 8:
+        COPY_STRIDED(uint64_t) break;
     default:
         for (uint64_t i = 0; i < n; i++)
             memcpy(out + i * size, in + (int64_t)i * step * (int64_t)size, size);
@@ -137,15 +147,16 @@ static void copy_axis(const struct axis_map *axis, const unsigned char *at, uint
                       uint64_t n, unsigned size, unsigned char *out)
 {
     if (axis->block == 1) {
-        copy_strided(at + (int64_t)from * axis->outer * (int64_t)size, axis->outer, n, size, out);
+        copy_strided(at + (int64_t)from * axis->outer * (int64_t)size, axis->outer, n, size,
+                     out);
         return;
     }
     uint64_t within = from % axis->block;
     at += (int64_t)(from / axis->block) * axis->outer * (int64_t)size;
     while (n > 0) {
         const uint64_t left = axis->block - within, run = n < left ? n : left;
-        copy_strided(at + (int64_t)within * axis->inner * (int64_t)size, axis->inner, run, size,
-                     out);
+        copy_strided(at + (int64_t)within * axis->inner * (int64_t)size, axis->inner, run,
+                     size, out);
         out += run * size;
         at += axis->outer * (int64_t)size;
         within = 0;
@@ -154,12 +165,12 @@ static void copy_axis(const struct axis_map *axis, const unsigned char *at, uint
 }
 
 /* Elements [from, from + n) of a row. */
-static void row_copy(const struct plan *plan, const struct row *row, uint64_t from, uint64_t n,
-                     unsigned char *out)
+static void row_copy(const struct plan *plan, const struct row *row, uint64_t from,
+                     uint64_t n, unsigned char *out)
 {
-    const uint32_t         last = plan->rank - 1;
+    const uint32_t last = plan->rank - 1;
     const struct axis_map *axis = &plan->axis[last];
-    const unsigned         size = plan->size;
+    const unsigned size = plan->size;
 
     if (plan->link != NULL && plan->to == last) {
         copy_axis(&plan->link->map, row->at, from + row->shift, n, size, out);
@@ -171,7 +182,7 @@ static void row_copy(const struct plan *plan, const struct row *row, uint64_t fr
     }
     for (uint64_t i = from; i < from + n; i++, out += size) {
         const uint64_t j = row->shift + nd_link_shift(plan->link, i);
-        const int64_t  at = nd_axis_offset(axis, i) + nd_axis_offset(&plan->link->map, j);
+        const int64_t at = nd_axis_offset(axis, i) + nd_axis_offset(&plan->link->map, j);
         memcpy(out, row->at + at * (int64_t)size, size);
     }
 }
@@ -201,23 +212,23 @@ static const void *ahead_of(const unsigned char *at, int64_t bytes)
 /* A square of 16-byte lines: rounds of pairing line i with line i + half, as a perfect
  * shuffle does, turn it. */
 #define TURN(type, edge, LOW, HIGH)                                                        \
-    static void turn_##type(const unsigned char *in, int64_t line, unsigned char *out,      \
-                            uint64_t row)                                                   \
-    {                                                                                       \
-        gather_##type a[edge], b[edge];                                                     \
-        for (unsigned i = 0; i < edge; i++) {                                               \
-            __builtin_prefetch(ahead_of(in, (int64_t)(i + GATHER_PIECE) * line));           \
-            memcpy(&a[i], in + (int64_t)i * line, 16);                                      \
-        }                                                                                   \
-        for (unsigned round = 1; round < edge; round *= 2) {                                \
-            for (unsigned i = 0; i < edge / 2; i++) {                                       \
-                b[2 * i] = LOW(a[i], a[i + edge / 2]);                                      \
-                b[2 * i + 1] = HIGH(a[i], a[i + edge / 2]);                                 \
-            }                                                                               \
-            memcpy(a, b, sizeof a);                                                         \
-        }                                                                                   \
-        for (unsigned i = 0; i < edge; i++)                                                 \
-            memcpy(out + i * row, &a[i], 16);                                               \
+    static void turn_##type(const unsigned char *in, int64_t line, unsigned char *out,     \
+                            uint64_t row)                                                  \
+    {                                                                                      \
+        gather_##type a[edge], b[edge];                                                    \
+        for (unsigned i = 0; i < edge; i++) {                                              \
+            __builtin_prefetch(ahead_of(in, (int64_t)(i + GATHER_PIECE) * line));          \
+            memcpy(&a[i], in + (int64_t)i * line, 16);                                     \
+        }                                                                                  \
+        for (unsigned round = 1; round < edge; round *= 2) {                               \
+            for (unsigned i = 0; i < edge / 2; i++) {                                      \
+                b[2 * i] = LOW(a[i], a[i + edge / 2]);                                     \
+                b[2 * i + 1] = HIGH(a[i], a[i + edge / 2]);                                \
+            }                                                                              \
+            memcpy(a, b, sizeof a);                                                        \
+        }                                                                                  \
+        for (unsigned i = 0; i < edge; i++)                                                \
+            memcpy(out + i * row, &a[i], 16);                                              \
     }
 TURN(half, 8, LOW_HALVES, HIGH_HALVES)
 TURN(word, 4, LOW_WORDS, HIGH_WORDS)
@@ -227,8 +238,8 @@ static bool rows_turn(const struct plan *plan, const struct row *rows, unsigned 
                       uint64_t from, uint64_t n, unsigned char *out, uint64_t row)
 {
     const struct axis_map *axis = &plan->axis[plan->rank - 1];
-    const int64_t          line = axis->outer * (int64_t)plan->size;
-    uint64_t               done = 0;
+    const int64_t line = axis->outer * (int64_t)plan->size;
+    uint64_t done = 0;
 
     if (plan->link != NULL || axis->block != 1 || axis->outer < (int64_t)edge)
         return false;
@@ -236,8 +247,8 @@ static bool rows_turn(const struct plan *plan, const struct row *rows, unsigned 
         if (rows[r].at != rows[r - 1].at + plan->size)
             return false;
     for (; done + edge <= n; done += edge)
-        (edge == 8 ? turn_half : turn_word)(rows[0].at + (int64_t)(from + done) * line, line,
-                                            out + done * plan->size, row);
+        (edge == 8 ? turn_half : turn_word)(rows[0].at + (int64_t)(from + done) * line,
+                                            line, out + done * plan->size, row);
     for (unsigned r = 0; r < edge && done < n; r++)
         row_copy(plan, &rows[r], from + done, n - done, out + r * row + done * plan->size);
     return true;
@@ -249,7 +260,7 @@ static void rows_copy(const struct plan *plan, uint64_t *index, uint64_t count,
 {
     const uint64_t dim = plan->dim[plan->rank - 1];
     const unsigned edge = plan->size == 2 ? 8 : plan->size == 4 ? 4 : 0;
-    struct row     rows[GATHER_ROWS];
+    struct row rows[GATHER_ROWS];
 
     while (count > 0) {
         const unsigned n = count < GATHER_ROWS ? (unsigned)count : GATHER_ROWS;
@@ -279,15 +290,15 @@ static void gather_mapped(const struct tensor_view *view, uint64_t first, uint64
                           unsigned char *out)
 {
     struct plan plan;
-    uint64_t    index[ND_MAX_RANK] = {0};
+    uint64_t index[ND_MAX_RANK] = {0};
 
     plan_make(view, &plan);
     const uint64_t dim = plan.dim[plan.rank - 1], from = first % dim;
-    uint64_t       rest = first / dim;
+    uint64_t rest = first / dim;
     for (uint32_t k = plan.rank - 1; k-- > 0; rest /= plan.dim[k])
         index[k] = rest % plan.dim[k];
     if (from > 0 || count < dim) { /* the rest of a row */
-        const uint64_t   n = dim - from < count ? dim - from : count;
+        const uint64_t n = dim - from < count ? dim - from : count;
         const struct row row = row_at(&plan, index);
         row_copy(&plan, &row, from, n, out);
         row_next(&plan, index);
@@ -314,7 +325,8 @@ static void swap_bytes(unsigned char *bytes, uint64_t n, unsigned size)
         }
 }
 
-void nd_view_gather(const struct tensor_view *view, uint64_t first, uint64_t count, void *dst)
+void nd_view_gather(const struct tensor_view *view, uint64_t first, uint64_t count,
+                    void *dst)
 {
     const struct dtype_info *info = nd_dtype_info(view->dtype);
 
@@ -330,15 +342,16 @@ void nd_view_gather(const struct tensor_view *view, uint64_t first, uint64_t cou
         swap_bytes(dst, count, info->size);
 }
 
-void nd_view_decode(const struct tensor_view *view, uint64_t first, uint64_t count, double *dst)
+void nd_view_decode(const struct tensor_view *view, uint64_t first, uint64_t count,
+                    double *dst)
 {
     const struct dtype_info *info = nd_dtype_info(view->dtype);
-    const unsigned           parts = info->kind == ND_KIND_COMPLEX ? 2 : 1;
-    unsigned char            buffer[8192];
+    const unsigned parts = info->kind == ND_KIND_COMPLEX ? 2 : 1;
+    unsigned char buffer[8192];
 
     if (view->contiguous) {
-        nd_dtype_decode(view->dtype, view->swapped, view->data + (view->base + first) * info->size,
-                        (size_t)count, dst);
+        nd_dtype_decode(view->dtype, view->swapped,
+                        view->data + (view->base + first) * info->size, (size_t)count, dst);
         return;
     }
     while (count > 0) {
@@ -357,5 +370,6 @@ double nd_view_at(const struct tensor_view *view, uint64_t flat)
     double value[2] = {0, 0};
 
     nd_view_decode(view, flat, 1, value);
-    return nd_dtype_info(view->dtype)->kind == ND_KIND_COMPLEX ? hypot(value[0], value[1]) : value[0];
+    return nd_dtype_info(view->dtype)->kind == ND_KIND_COMPLEX ? hypot(value[0], value[1])
+                                                               : value[0];
 }

@@ -50,8 +50,8 @@ bool nd_layout_takes_rank(const struct layout *layout, uint32_t rank)
 {
     const struct layout *end = layouts + nd_layout_count();
 
-    for (const struct layout *row = layout; row < end && strcmp(row->name, layout->name) == 0;
-         row++) {
+    for (const struct layout *row = layout;
+         row < end && strcmp(row->name, layout->name) == 0; row++) {
         const bool star = row->logical[0] == '*';
         const size_t axes = strlen(row->logical) - star;
         if (star ? rank >= axes : rank == axes)
@@ -60,7 +60,8 @@ bool nd_layout_takes_rank(const struct layout *layout, uint32_t rank)
     return false;
 }
 
-/* --- applying --------------------------------------------------------------------------- */
+/* --- applying ---------------------------------------------------------------------------
+ */
 
 /* The logical shape that an unpadded layout's stored one implies. */
 static void derive_logical(const struct layout *layout, const struct nd_shape *storage,
@@ -102,15 +103,19 @@ static uint32_t form_axis(const struct form *form, char letter)
 static bool form_link_groups(const struct form *form, struct tensor_view *view)
 {
     const struct axis_map n = form_map(form, 'n');
-    const uint32_t        from = form_axis(form, 'n'), to = form_axis(form, 'c');
+    const uint32_t from = form_axis(form, 'n'), to = form_axis(form, 'c');
 
     if (n.outer != n.inner * (int64_t)n.block)
         return false;
-    view->axis[from] = (struct axis_map){.block = form->dim['n'],
-                                         .outer = form_map(form, 'g').outer, .inner = n.inner};
+    view->axis[from] = (struct axis_map){
+        .block = form->dim['n'], .outer = form_map(form, 'g').outer, .inner = n.inner};
     view->axis[to] = (struct axis_map){.block = 1};
-    view->link = (struct axis_link){.is = true, .from = from, .to = to, .div = form->inner[1],
-                                    .mod = form->merged, .times = form->inner[0],
+    view->link = (struct axis_link){.is = true,
+                                    .from = from,
+                                    .to = to,
+                                    .div = form->inner[1],
+                                    .mod = form->merged,
+                                    .times = form->inner[0],
                                     .map = form_map(form, 'c')};
     return true;
 }
@@ -119,14 +124,20 @@ static bool form_link_groups(const struct form *form, struct tensor_view *view)
 static void form_link_pixels(const struct form *form, struct tensor_view *view)
 {
     const struct axis_map packed = form_map(form, '4');
-    const uint32_t        from = form_axis(form, 'h'), to = form_axis(form, 'w');
+    const uint32_t from = form_axis(form, 'h'), to = form_axis(form, 'w');
 
     view->axis[form_axis(form, 'c')] = (struct axis_map){.block = 1, .outer = packed.inner};
     view->axis[from] = view->axis[to] = (struct axis_map){.block = 1};
-    view->link = (struct axis_link){.is = true, .from = from, .to = to, .div = 1,
-                                    .mod = UINT64_MAX, .times = form->dim['w'],
-                                    .map = {.block = packed.block / 4, .outer = packed.outer,
-                                            .inner = 4 * packed.inner}};
+    view->link = (struct axis_link){
+        .is = true,
+        .from = from,
+        .to = to,
+        .div = 1,
+        .mod = UINT64_MAX,
+        .times = form->dim['w'],
+        .map = {
+                .block = packed.block / 4, .outer = packed.outer, .inner = 4 * packed.inner}
+    };
 }
 
 static bool form_apply(const struct form *form, const struct nd_shape *logical,
@@ -150,7 +161,7 @@ bool nd_layout_apply_groups(struct tensor_view *view, const struct layout *layou
                             uint64_t groups, uint32_t *inout_c0, const char **ret_why)
 {
     struct nd_shape shape = *logical;
-    struct form     form;
+    struct form form;
 
     if (logical->rank == 0 && nd_layout_padded(layout)) {
         *ret_why = "a padded layout needs the logical shape";
@@ -186,7 +197,8 @@ bool nd_layout_apply(struct tensor_view *view, const struct layout *layout,
     return nd_layout_apply_groups(view, layout, storage, logical, 1, inout_c0, ret_why);
 }
 
-/* --- storage shapes ---------------------------------------------------------------------- */
+/* --- storage shapes ----------------------------------------------------------------------
+ */
 
 bool nd_layout_storage_groups(const struct layout *layout, const struct nd_shape *logical,
                               uint64_t groups, uint32_t c0, struct nd_shape *ret_storage)
@@ -211,8 +223,8 @@ bool nd_layout_storage_groups(const struct layout *layout, const struct nd_shape
     return true;
 }
 
-bool nd_layout_storage(const struct layout *layout, const struct nd_shape *logical, uint32_t c0,
-                       struct nd_shape *ret_storage)
+bool nd_layout_storage(const struct layout *layout, const struct nd_shape *logical,
+                       uint32_t c0, struct nd_shape *ret_storage)
 {
     return nd_layout_storage_groups(layout, logical, 1, c0, ret_storage);
 }

@@ -13,10 +13,10 @@ struct layout {
     const char *storage; /* digits */
 };
 
-size_t               nd_layout_count(void);
+size_t nd_layout_count(void);
 const struct layout *nd_layout_at(size_t i);
 const struct layout *nd_layout_by_name(const char *name); /* any case; NULL: unknown */
-bool                 nd_layout_padded(const struct layout *layout);
+bool nd_layout_padded(const struct layout *layout);
 /* Does one of the layout's forms take tensors of this many logical axes? */
 bool nd_layout_takes_rank(const struct layout *layout, uint32_t rank);
 
@@ -36,15 +36,15 @@ bool nd_layout_apply_groups(struct tensor_view *view, const struct layout *layou
 
 /* The storage shape that logical data needs under one form of a layout and a block size;
  * false where the form takes tensors of another rank. */
-bool nd_layout_storage(const struct layout *layout, const struct nd_shape *logical, uint32_t c0,
-                       struct nd_shape *ret_storage);
+bool nd_layout_storage(const struct layout *layout, const struct nd_shape *logical,
+                       uint32_t c0, struct nd_shape *ret_storage);
 bool nd_layout_storage_groups(const struct layout *layout, const struct nd_shape *logical,
                               uint64_t groups, uint32_t c0, struct nd_shape *ret_storage);
 
 /* Counts non-zero (or NaN) elements in the padding lanes of a blocked layout. */
 uint64_t nd_layout_padding_nonzero(const struct tensor_view *storage_view,
-                                   const struct layout *layout, const struct nd_shape *logical,
-                                   uint32_t c0);
+                                   const struct layout *layout,
+                                   const struct nd_shape *logical, uint32_t c0);
 uint64_t nd_layout_padding_nonzero_groups(const struct tensor_view *storage_view,
                                           const struct layout *layout,
                                           const struct nd_shape *logical, uint64_t groups,

@@ -19,10 +19,11 @@ static unsigned letter_of(char c)
 static void form_digits(struct form *form)
 {
     const char *at = form->layout->storage + (form->layout->storage[0] == '*');
-    bool        shared = false;
+    bool shared = false;
 
     for (uint32_t k = 0; k < form->lead; k++)
-        form->digit[form->count++] = (struct digit){.letter = '*', .stored = form->stored++};
+        form->digit[form->count++] =
+            (struct digit){.letter = '*', .stored = form->stored++};
     for (; *at != '\0'; at++) {
         if (*at == '(' || *at == ')') {
             form->stored += shared; /* behind the last digit of the parenthesis */
@@ -37,14 +38,15 @@ static void form_digits(struct form *form)
     }
 }
 
-bool nd_form_read(const struct layout *layout, const struct nd_shape *logical, uint64_t groups,
-                  struct form *ret_form)
+bool nd_form_read(const struct layout *layout, const struct nd_shape *logical,
+                  uint64_t groups, struct form *ret_form)
 {
-    const bool     star = layout->logical[0] == '*';
-    const char    *letters = layout->logical + star;
+    const bool star = layout->logical[0] == '*';
+    const char *letters = layout->logical + star;
     const uint32_t axes = (uint32_t)strlen(letters);
 
-    if (logical->rank < axes || logical->rank > ND_MAX_RANK || (!star && logical->rank != axes))
+    if (logical->rank < axes || logical->rank > ND_MAX_RANK ||
+        (!star && logical->rank != axes))
         return false;
     memset(ret_form, 0, sizeof *ret_form);
     ret_form->layout = layout;
@@ -62,7 +64,8 @@ bool nd_form_read(const struct layout *layout, const struct nd_shape *logical, u
     return true;
 }
 
-/* --- groups and packed pixels ------------------------------------------------------------ */
+/* --- groups and packed pixels ------------------------------------------------------------
+ */
 
 static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 {
@@ -92,11 +95,13 @@ static const char *form_group(struct form *form)
     if (form->inner[0] == 0 || form->inner[1] == 0)
         return "a group without channels";
     const uint64_t a = form->block['c'] / greatest_divisor(*in, form->block['c']);
-    const uint64_t b = form->block['n'] / greatest_divisor(form->inner[1], form->block['n']);
+    const uint64_t b =
+        form->block['n'] / greatest_divisor(form->inner[1], form->block['n']);
     *merged = a / greatest_divisor(a, b) * b;
     *merged = *merged < form->groups ? *merged : form->groups;
     form->dim['g'] = form->groups / *merged + (form->groups % *merged != 0);
-    if (!nd_size_mul(*merged, form->inner[0], in) || !nd_size_mul(*merged, form->inner[1], out))
+    if (!nd_size_mul(*merged, form->inner[0], in) ||
+        !nd_size_mul(*merged, form->inner[1], out))
         return "a dimension is too large";
     return NULL;
 }
@@ -109,24 +114,26 @@ static const char *form_pack(struct form *form)
         return NULL;
     if (form->dim['c'] > 4 || form->block['4'] % 4 != 0)
         return "more than 4 channels, or blocks that do not hold 4 of them";
-    if (!nd_size_mul(form->dim['h'], form->dim['w'], packed) || !nd_size_mul(*packed, 4, packed))
+    if (!nd_size_mul(form->dim['h'], form->dim['w'], packed) ||
+        !nd_size_mul(*packed, 4, packed))
         return "a dimension is too large";
     return NULL;
 }
 
-/* --- sizes ------------------------------------------------------------------------------- */
+/* --- sizes -------------------------------------------------------------------------------
+ */
 
 const char *nd_form_measure(struct form *form)
 {
     const char *why = form_group(form);
-    int64_t     stride = 1;
+    int64_t stride = 1;
 
     if (why == NULL)
         why = form_pack(form);
     if (why != NULL)
         return why;
     for (uint32_t k = form->count; k-- > 0;) {
-        struct digit  *digit = &form->digit[k];
+        struct digit *digit = &form->digit[k];
         const uint64_t dim = form->dim[letter_of(digit->letter)];
         const uint64_t block = form->block[letter_of(digit->letter)];
         if (digit->part == '%')
@@ -135,7 +142,8 @@ const char *nd_form_measure(struct form *form)
             digit->size = digit->part == '\0' ? dim : dim / block + (dim % block != 0);
         digit->stride = stride;
         const uint64_t steps = digit->size == 0 ? 1 : digit->size;
-        if (steps > (uint64_t)INT64_MAX || __builtin_mul_overflow(stride, (int64_t)steps, &stride))
+        if (steps > (uint64_t)INT64_MAX ||
+            __builtin_mul_overflow(stride, (int64_t)steps, &stride))
             return "a dimension is too large";
     }
     return NULL;
@@ -156,7 +164,7 @@ static const char *form_blocks(struct form *form, const struct nd_shape *storage
 {
     for (uint32_t k = 0; k < form->count; k++) {
         const struct digit *digit = &form->digit[k];
-        uint64_t           *block = &form->block[letter_of(digit->letter)];
+        uint64_t *block = &form->block[letter_of(digit->letter)];
         if (digit->part != '%')
             continue;
         if (storage->dim[digit->stored] == 0)
@@ -170,11 +178,12 @@ static const char *form_blocks(struct form *form, const struct nd_shape *storage
     return NULL;
 }
 
-static const char *form_contradiction(const struct form *form, const struct nd_shape *storage)
+static const char *form_contradiction(const struct form *form,
+                                      const struct nd_shape *storage)
 {
     for (uint32_t k = 0; k < form->count; k++) {
         const struct digit *digit = &form->digit[k];
-        uint64_t            dim;
+        uint64_t dim;
         if (!nd_form_stored(form, digit->stored, &dim))
             return "a dimension is too large";
         if (dim != storage->dim[digit->stored])
@@ -199,13 +208,14 @@ static const char *form_fits(struct form *form, const struct nd_shape *storage)
 }
 
 const char *nd_form_fit(const struct layout *layout, const struct nd_shape *storage,
-                        const struct nd_shape *logical, uint64_t groups, struct form *ret_form)
+                        const struct nd_shape *logical, uint64_t groups,
+                        struct form *ret_form)
 {
     const struct layout *end = nd_layout_at(0) + nd_layout_count();
-    const char          *why = NULL;
+    const char *why = NULL;
 
-    for (const struct layout *row = layout; row < end && strcmp(row->name, layout->name) == 0;
-         row++) {
+    for (const struct layout *row = layout;
+         row < end && strcmp(row->name, layout->name) == 0; row++) {
         if (!nd_form_read(row, logical, groups, ret_form))
             continue;
         const char *reason = form_fits(ret_form, storage);

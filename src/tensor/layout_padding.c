@@ -9,9 +9,9 @@ enum { PADDING_STEP = 2048 };
 
 static uint64_t count_nonzero(const struct tensor_view *view, uint64_t count)
 {
-    double         values[2 * PADDING_STEP];
+    double values[2 * PADDING_STEP];
     const unsigned parts = nd_dtype_info(view->dtype)->kind == ND_KIND_COMPLEX ? 2 : 1;
-    uint64_t       nonzero = 0;
+    uint64_t nonzero = 0;
 
     for (uint64_t at = 0; at < count; at += PADDING_STEP) {
         const uint64_t n = count - at < PADDING_STEP ? count - at : PADDING_STEP;
@@ -94,11 +94,11 @@ uint64_t nd_layout_padding_nonzero_groups(const struct tensor_view *storage_view
                                           uint32_t c0)
 {
     const struct nd_shape *storage = &storage_view->shape;
-    struct tensor_view     view = *storage_view;
-    struct nd_shape        padded = *logical;
-    struct form            form;
-    const char            *why;
-    uint64_t               nonzero = 0;
+    struct tensor_view view = *storage_view;
+    struct nd_shape padded = *logical;
+    struct form form;
+    const char *why;
+    uint64_t nonzero = 0;
 
     if (nd_form_fit(layout, storage, logical, groups, &form) != NULL ||
         !nd_layout_apply_groups(&view, layout, storage, logical, groups, &c0, &why))
@@ -124,8 +124,8 @@ uint64_t nd_layout_padding_nonzero_groups(const struct tensor_view *storage_view
 }
 
 uint64_t nd_layout_padding_nonzero(const struct tensor_view *storage_view,
-                                   const struct layout *layout, const struct nd_shape *logical,
-                                   uint32_t c0)
+                                   const struct layout *layout,
+                                   const struct nd_shape *logical, uint32_t c0)
 {
     return nd_layout_padding_nonzero_groups(storage_view, layout, logical, 1, c0);
 }

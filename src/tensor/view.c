@@ -10,8 +10,11 @@ void nd_view_contiguous(struct tensor_view *view, const void *data, uint64_t dat
 {
     uint64_t stride = 1;
 
-    *view = (struct tensor_view){.data = data, .data_size = data_size, .dtype = dtype,
-                                 .shape = *shape, .contiguous = true};
+    *view = (struct tensor_view){.data = data,
+                                 .data_size = data_size,
+                                 .dtype = dtype,
+                                 .shape = *shape,
+                                 .contiguous = true};
     if (!nd_shape_count(shape, &view->count))
         view->count = 0;
     for (uint32_t k = shape->rank; k-- > 0;) {
@@ -25,10 +28,11 @@ static void axis_simplify(struct axis_map *axis, uint64_t dim)
 {
     int64_t whole;
 
-    if (axis->block > 1 && (dim <= axis->block ||
-                            (axis->block <= INT64_MAX &&
-                             !__builtin_mul_overflow((int64_t)axis->block, axis->inner, &whole) &&
-                             whole == axis->outer)))
+    if (axis->block > 1 &&
+        (dim <= axis->block ||
+         (axis->block <= INT64_MAX &&
+          !__builtin_mul_overflow((int64_t)axis->block, axis->inner, &whole) &&
+          whole == axis->outer)))
         *axis = (struct axis_map){.block = 1, .outer = axis->inner};
 }
 
@@ -54,7 +58,7 @@ static bool is_contiguous(const struct tensor_view *view)
 static bool reach_add(int64_t stride, uint64_t steps, uint64_t *high, uint64_t *low)
 {
     const uint64_t size = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-    uint64_t      *reach = stride < 0 ? low : high;
+    uint64_t *reach = stride < 0 ? low : high;
 
     if (size != 0 && steps > (uint64_t)INT64_MAX / size)
         return false;
@@ -65,7 +69,8 @@ static bool reach_add(int64_t stride, uint64_t steps, uint64_t *high, uint64_t *
 }
 
 /* The reach of indices 0 ... last through a map. */
-static bool reach_map(const struct axis_map *axis, uint64_t last, uint64_t *high, uint64_t *low)
+static bool reach_map(const struct axis_map *axis, uint64_t last, uint64_t *high,
+                      uint64_t *low)
 {
     const uint64_t within = last < axis->block ? last : axis->block - 1;
 
@@ -76,7 +81,7 @@ static bool reach_map(const struct axis_map *axis, uint64_t last, uint64_t *high
 static bool reach_link(const struct tensor_view *view, uint64_t *high, uint64_t *low)
 {
     const struct axis_link *link = &view->link;
-    uint64_t                steps, last;
+    uint64_t steps, last;
 
     if (link->div == 0 || link->mod == 0 || link->from >= view->shape.rank ||
         (link->to != ND_NO_AXIS && link->to >= view->shape.rank))
@@ -104,7 +109,7 @@ static void link_simplify(struct tensor_view *view)
 
 bool nd_view_check(struct tensor_view *view)
 {
-    uint64_t       high = view->base, low = 0;
+    uint64_t high = view->base, low = 0;
     const unsigned size = nd_dtype_info(view->dtype)->size;
 
     if (!nd_shape_count(&view->shape, &view->count) || view->base > (uint64_t)INT64_MAX)
@@ -154,7 +159,7 @@ void nd_view_permute(struct tensor_view *view, const uint32_t *order)
 void nd_view_squeeze_to(struct tensor_view *view, const struct nd_shape *shape)
 {
     const struct tensor_view was = *view;
-    uint32_t                 from = 0;
+    uint32_t from = 0;
 
     view->link.from = view->link.to = ND_NO_AXIS;
     for (uint32_t k = 0; k < shape->rank; k++) {

@@ -4,6 +4,7 @@
  *
  *   bench_layouts [NAME]...    only the rows whose name contains one of these
  */
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,29 +13,29 @@
 #include "compare/slot_pair.h"
 
 static const struct row {
-    const char     *layout;
-    enum nd_dtype   dtype;
+    const char *layout;
+    enum nd_dtype dtype;
     struct nd_shape logical;
-    uint32_t        c0;
+    uint32_t c0;
 } rows[] = {
-    {"NC1HWC0", ND_DTYPE_f32, {4, {16, 64, 56, 56}}, 16},
-    {"NC1HWC0", ND_DTYPE_f32, {4, {8, 64, 112, 112}}, 16},
-    {"NC1HWC0", ND_DTYPE_f32, {4, {2, 64, 224, 224}}, 16},
-    {"NC1HWC0", ND_DTYPE_f32, {4, {1, 32, 640, 640}}, 16},
-    {"NC1HWC0", ND_DTYPE_f32, {4, {64, 512, 14, 14}}, 16},
-    {"NC1HWC0", ND_DTYPE_f32, {4, {64, 2048, 7, 7}}, 16},
-    {"NC1HWC0", ND_DTYPE_f32, {4, {4096, 2048, 1, 1}}, 16},
-    {"NC1HWC0", ND_DTYPE_f16, {4, {16, 64, 112, 112}}, 16},
-    {"NC1HWC0", ND_DTYPE_f16, {4, {1, 64, 640, 640}}, 16},
-    {"NC1HWC0", ND_DTYPE_f32, {4, {16, 72, 56, 56}}, 16},
-    {"NDC1HWC0", ND_DTYPE_f16, {5, {2, 64, 16, 56, 56}}, 16},
-    {"FRACTAL_NZ", ND_DTYPE_f32, {2, {4096, 4096}}, 16},
-    {"FRACTAL_NZ", ND_DTYPE_f16, {2, {4096, 4096}}, 16},
-    {"FRACTAL_NZ", ND_DTYPE_f16, {4, {4, 16, 512, 512}}, 16},
-    {"FRACTAL_NZ", ND_DTYPE_bf16, {2, {11008, 4096}}, 16},
-    {"FRACTAL_Z", ND_DTYPE_f16, {4, {2048, 512, 3, 3}}, 16},
-    {"NHWC", ND_DTYPE_f32, {4, {8, 64, 112, 112}}, 0},
-    {"NHWC", ND_DTYPE_f32, {4, {8, 3, 512, 512}}, 0},
+    {"NC1HWC0",    ND_DTYPE_f32,  {4, {16, 64, 56, 56}},    16},
+    {"NC1HWC0",    ND_DTYPE_f32,  {4, {8, 64, 112, 112}},   16},
+    {"NC1HWC0",    ND_DTYPE_f32,  {4, {2, 64, 224, 224}},   16},
+    {"NC1HWC0",    ND_DTYPE_f32,  {4, {1, 32, 640, 640}},   16},
+    {"NC1HWC0",    ND_DTYPE_f32,  {4, {64, 512, 14, 14}},   16},
+    {"NC1HWC0",    ND_DTYPE_f32,  {4, {64, 2048, 7, 7}},    16},
+    {"NC1HWC0",    ND_DTYPE_f32,  {4, {4096, 2048, 1, 1}},  16},
+    {"NC1HWC0",    ND_DTYPE_f16,  {4, {16, 64, 112, 112}},  16},
+    {"NC1HWC0",    ND_DTYPE_f16,  {4, {1, 64, 640, 640}},   16},
+    {"NC1HWC0",    ND_DTYPE_f32,  {4, {16, 72, 56, 56}},    16},
+    {"NDC1HWC0",   ND_DTYPE_f16,  {5, {2, 64, 16, 56, 56}}, 16},
+    {"FRACTAL_NZ", ND_DTYPE_f32,  {2, {4096, 4096}},        16},
+    {"FRACTAL_NZ", ND_DTYPE_f16,  {2, {4096, 4096}},        16},
+    {"FRACTAL_NZ", ND_DTYPE_f16,  {4, {4, 16, 512, 512}},   16},
+    {"FRACTAL_NZ", ND_DTYPE_bf16, {2, {11008, 4096}},       16},
+    {"FRACTAL_Z",  ND_DTYPE_f16,  {4, {2048, 512, 3, 3}},   16},
+    {"NHWC",       ND_DTYPE_f32,  {4, {8, 64, 112, 112}},   0 },
+    {"NHWC",       ND_DTYPE_f32,  {4, {8, 3, 512, 512}},    0 },
 };
 
 enum { ROUNDS = 7 };
@@ -48,12 +49,13 @@ static double now(void)
 }
 
 /* One round, in seconds of this thread; keeps the best. */
-static void timed(const struct tensor_view *view, struct nd_moments *ret, double *inout_best)
+static void timed(const struct tensor_view *view, struct nd_moments *ret,
+                  double *inout_best)
 {
-    const struct kernel_set    *set = nd_kernel_set_for(nd_isa_best());
-    const enum nd_dtype         real[2] = {view[0].dtype, view[1].dtype};
+    const struct kernel_set *set = nd_kernel_set_for(nd_isa_best());
+    const enum nd_dtype real[2] = {view[0].dtype, view[1].dtype};
     const struct moments_policy policy = {.scale = 1};
-    const double                start = now();
+    const double start = now();
 
     nd_measure_serially(set, view, real, &policy, ret);
     const double took = now() - start;
@@ -63,23 +65,25 @@ static void timed(const struct tensor_view *view, struct nd_moments *ret, double
 static int measure_row(const struct row *row)
 {
     const struct layout *layout = nd_layout_by_name(row->layout);
-    const unsigned       size = nd_dtype_info(row->dtype)->size;
-    struct tensor_view   view[2];
-    struct nd_shape      storage;
-    struct nd_moments    plain, through;
-    uint64_t             stored, count;
-    uint32_t             c0 = 0;
-    const char          *why;
-    char                 text[400];
+    const unsigned size = nd_dtype_info(row->dtype)->size;
+    struct tensor_view view[2];
+    struct nd_shape storage;
+    struct nd_moments plain, through;
+    uint64_t stored, count;
+    uint32_t c0 = 0;
+    const char *why;
+    char text[400];
 
     if (!nd_layout_storage(layout, &row->logical, row->c0, &storage) ||
         !nd_shape_count(&storage, &stored) || !nd_shape_count(&row->logical, &count))
         return 1;
-    unsigned char *device = malloc(stored * size), *host[2] = {malloc(count * size), malloc(count * size)};
+    unsigned char *device = malloc(stored * size),
+                  *host[2] = {malloc(count * size), malloc(count * size)};
     if (device == NULL || host[0] == NULL || host[1] == NULL)
         return 1;
     for (uint64_t i = 0; i < stored * size; i++) /* finite in every type: small exponents */
-        device[i] = (unsigned char)((i * 2654435761u >> 13) & (i % size == size - 1 ? 0x3b : 0xff));
+        device[i] =
+            (unsigned char)((i * 2654435761u >> 13) & (i % size == size - 1 ? 0x3b : 0xff));
     nd_view_contiguous(&view[1], device, stored * size, row->dtype, &storage);
     if (!nd_layout_apply(&view[1], layout, &storage, &row->logical, &c0, &why))
         return 1;

@@ -14,29 +14,29 @@
 static void outputs_are_named_in_the_order_of_the_dump(void **state)
 {
     static const struct {
-        const char         *type;
-        size_t              index;
-        const char         *name;
+        const char *type;
+        size_t index;
+        const char *name;
         enum output_meaning meaning;
     } rows[] = {
-        {"DeepNorm", 0, "mean", OUTPUT_MEAN},
-        {"DeepNorm", 1, "rstd", OUTPUT_RSTD},
-        {"npu_deep_norm", 2, "y", OUTPUT_VALUE},
-        {"LayerNorm", 2, "variance", OUTPUT_VARIANCE},
-        {"LayerNormV3", 2, "rstd", OUTPUT_RSTD},
-        {"LayerNormV4", 1, "mean", OUTPUT_MEAN},
-        {"GroupNorm", 2, "variance", OUTPUT_VARIANCE},
-        {"GroupNormV2", 2, "rstd", OUTPUT_RSTD},
-        {"npu_rms_norm", 1, "rstd", OUTPUT_RSTD},
-        {"AddRmsNorm", 2, "x", OUTPUT_VALUE},
-        {"AddRmsNormCast", 2, "rstd", OUTPUT_RSTD},
-        {"BatchNorm", 2, "batch_variance", OUTPUT_VARIANCE},
-        {"BatchNorm", 4, "reserve_space_2", OUTPUT_RSTD},
-        {"BatchNorm", 5, "reserve_space_3", OUTPUT_NOTHING},
-        {"BatchNormV3", 4, "save_rstd", OUTPUT_RSTD},
-        {"BNTrainingReduce", 1, "square_sum", OUTPUT_SQUARE_SUM},
-        {"BNTrainingUpdate", 4, "batch_variance", OUTPUT_VARIANCE},
-        {"native_layer_norm", 2, "rstd", OUTPUT_RSTD},
+        {"DeepNorm",          0, "mean",            OUTPUT_MEAN      },
+        {"DeepNorm",          1, "rstd",            OUTPUT_RSTD      },
+        {"npu_deep_norm",     2, "y",               OUTPUT_VALUE     },
+        {"LayerNorm",         2, "variance",        OUTPUT_VARIANCE  },
+        {"LayerNormV3",       2, "rstd",            OUTPUT_RSTD      },
+        {"LayerNormV4",       1, "mean",            OUTPUT_MEAN      },
+        {"GroupNorm",         2, "variance",        OUTPUT_VARIANCE  },
+        {"GroupNormV2",       2, "rstd",            OUTPUT_RSTD      },
+        {"npu_rms_norm",      1, "rstd",            OUTPUT_RSTD      },
+        {"AddRmsNorm",        2, "x",               OUTPUT_VALUE     },
+        {"AddRmsNormCast",    2, "rstd",            OUTPUT_RSTD      },
+        {"BatchNorm",         2, "batch_variance",  OUTPUT_VARIANCE  },
+        {"BatchNorm",         4, "reserve_space_2", OUTPUT_RSTD      },
+        {"BatchNorm",         5, "reserve_space_3", OUTPUT_NOTHING   },
+        {"BatchNormV3",       4, "save_rstd",       OUTPUT_RSTD      },
+        {"BNTrainingReduce",  1, "square_sum",      OUTPUT_SQUARE_SUM},
+        {"BNTrainingUpdate",  4, "batch_variance",  OUTPUT_VARIANCE  },
+        {"native_layer_norm", 2, "rstd",            OUTPUT_RSTD      },
     };
     struct ascend_output output;
 
@@ -58,12 +58,25 @@ static void outputs_are_named_in_the_order_of_the_dump(void **state)
 
 static void default_eps_is_that_of_the_operator(void **state)
 {
-    static const struct { const char *type; double eps; } rows[] = {
-        {"BatchNorm", 1e-4}, {"BatchNormV3", 1e-5}, {"LayerNorm", 1e-7}, {"LayerNormV3", 1e-5},
-        {"LayerNormV4", 1e-5}, {"RmsNorm", 1e-6}, {"GroupNorm", 1e-4}, {"GroupNormV2", 1e-5},
-        {"InstanceNorm", 1e-6}, {"MVNV2", 1e-9}, {"INInferV2", 1e-5}, {"DeepNorm", 1e-6},
-        {"SyncBatchNormGatherStatsWithCounts", 1e-3}, {"npu_group_norm_silu", 1e-5},
-        {"BNInfer", 0},
+    static const struct {
+        const char *type;
+        double eps;
+    } rows[] = {
+        {"BatchNorm",                          1e-4},
+        {"BatchNormV3",                        1e-5},
+        {"LayerNorm",                          1e-7},
+        {"LayerNormV3",                        1e-5},
+        {"LayerNormV4",                        1e-5},
+        {"RmsNorm",                            1e-6},
+        {"GroupNorm",                          1e-4},
+        {"GroupNormV2",                        1e-5},
+        {"InstanceNorm",                       1e-6},
+        {"MVNV2",                              1e-9},
+        {"INInferV2",                          1e-5},
+        {"DeepNorm",                           1e-6},
+        {"SyncBatchNormGatherStatsWithCounts", 1e-3},
+        {"npu_group_norm_silu",                1e-5},
+        {"BNInfer",                            0   },
     };
 
     (void)state;
@@ -73,8 +86,9 @@ static void default_eps_is_that_of_the_operator(void **state)
 
 static void unsupported_pairs_of_types_are_told_by_product(void **state)
 {
-    const struct ascend_op *rms = nd_ascend_op_for("RmsNorm"), *add = nd_ascend_op_for("AddRmsNorm");
-    const char             *why;
+    const struct ascend_op *rms = nd_ascend_op_for("RmsNorm"),
+                           *add = nd_ascend_op_for("AddRmsNorm");
+    const char *why;
 
     (void)state;
     assert_int_equal(nd_ascend_product("npu:0 Ascend910B3"), ASCEND_A2);

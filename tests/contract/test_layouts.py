@@ -181,6 +181,43 @@ class Search(Case):
         got = self.layout(self.compare(npy("F32", shape, stored), npy("F32", dims, values), status=0))
         self.assertEqual((got["reference"], got["c0"]), ("NC1HWC0", 16))
 
+    def test_a_layer_is_diagnosed_through_the_layout_that_was_found(self):
+        dims = (2, 19, 3, 5)
+        x = values_of(dims)
+        y = [max(v, 0.0) for v in x]
+        y[7] += 3.0
+        y[100] += 3.0
+        for layout, c0 in ((nc1hwc0, 16), (plain((0, 2, 3, 1)), 0)):
+            shape, stored_x = store(layout, dims, c0, x)
+            _, stored_y = store(layout, dims, c0, y)
+            report = self.compare(
+                normdiff_dump([("act", "ReLU", {"input.0": ("F32", dims, x), "output.0": ("F32", dims, [max(v, 0.0) for v in x])})]),
+                normdiff_dump([("act", "ReLU", {"input.0": ("F32", shape, stored_x), "output.0": ("F32", shape, stored_y)})]),
+                "--metrics", "all", status=1)
+            first = report["first_divergence"]
+            self.assertEqual((first["role"], first["input_drift"]), ("origin", 0))
+            slot = [s for s in report["layers"][0]["slots"] if s["slot"] == "output.0"][0]
+            self.assertEqual((slot["layout"]["how"], slot["metrics"]["max_abs"]), ("found", 3.0))
+            self.assertIn("p999", slot["metrics"])
+            self.assertEqual(slot["shapes"]["candidate"], list(shape))
+
+    def test_padding_of_a_found_layout_is_noted(self):
+        dims = (2, 19, 3, 5)
+        values = values_of(dims)
+        shape, stored = store(nc1hwc0, dims, 16, values, padding=2.0)
+        got = self.slot(self.compare(npy("F32", dims, values), npy("F32", shape, stored), status=0))
+        self.assertIn("padding_nonzero", got["notes"])
+        self.assertEqual(got["tier"], "exact")
+
+    def test_the_option_takes_c0_from_the_count_where_the_shape_is_flat(self):
+        dims = (2, 40, 3, 5)
+        values = values_of(dims)
+        for c0 in (16, 32):
+            _, stored = store(nc1hwc0, dims, c0, values)
+            report = self.compare(npy("F32", dims, values), npy("F32", (len(stored),), stored), "--layout",
+                                  "cand:*=NC1HWC0", status=0)
+            self.assertEqual((self.layout(report)["how"], self.slot(report)["tier"]), ("declared", "exact"))
+
     def test_a_channels_last_reference_is_met_too(self):
         dims = (2, 19, 3, 5)
         values = values_of(dims)

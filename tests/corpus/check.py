@@ -26,7 +26,8 @@ def run(tool, folder):
     done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     out, err = done.communicate()
     if done.returncode != 0:
-        return None, 'exit %d: %s' % (done.returncode, err.decode('utf-8', 'replace').strip())
+        words = err.decode('utf-8', 'replace').split()
+        return None, 'exit %d: %s' % (done.returncode, ' '.join(words))
     return json.loads(out.decode('utf-8')), None
 
 

@@ -20,7 +20,7 @@ import artefacts
 import faults
 from build import ARCHS, build
 from casefile import pack, save
-from kinds import (BN, CATALOGUE, FOREIGN, KINDS, LATER, LATER_ARCHS, NAMED_FAULTS, PRODUCTS)
+from kinds import CATALOGUE, FOREIGN, KINDS, LATER, LATER_ARCHS, NAMED_FAULTS, PRODUCTS
 from record import run
 from rounding import rnd
 
@@ -107,7 +107,7 @@ def choose_setting(name, kind, archs, dtypes, chooser, extra):
     if not pool:
         return None
     arch = chooser.choice(pool)
-    dtype = chooser.choice(dtypes) if dtypes else chooser.choice(['fp32'] * 4 + ['bf16', 'fp16'])
+    dtype = chooser.choice(dtypes or ['fp32'] * 4 + ['bf16', 'fp16'])
     if not kind.half and not dtypes:
         dtype = 'fp32'
     if name == 'clean' and not dtypes:

@@ -196,8 +196,10 @@ def reduced(layer):
 
 def sample_shards(chooser, layer, module):
     if layer['type'] == BN:
-        return {'shards': chooser.choice([k for k in (2, 4) if layer['shape'][0] % (2 * k) == 0])}
-    return {'shards': chooser.choice([k for k in (2, 4) if layer['shape'][-1] % k == 0])}
+        counts = [k for k in (2, 4) if layer['shape'][0] % (2 * k) == 0]
+    else:
+        counts = [k for k in (2, 4) if layer['shape'][-1] % k == 0]
+    return {'shards': chooser.choice(counts)}
 
 
 def sample_divisor(chooser, layer, module):
@@ -282,7 +284,8 @@ LATER = {
                            archs=['resnet18', 'resnet18_train', 'mobilenet_v2', 'unet']),
     'index_overflow_rows': Kind(('LayerNorm', 'GELU', 'Add', 'Linear'), None, sample_index,
                                 archs=['tall'], causes=('index_overflow',)),
-    'offset': Kind(LATER_FLOATING, long_enough, one_of('k', 1, 2, 8, 16, 32, -1, -8), half=True),
+    'offset': Kind(LATER_FLOATING, long_enough, one_of('k', 1, 2, 8, 16, 32, -1, -8),
+                   half=True),
     'channels_permuted': Kind(WEIGHTED + ALL_NORMS, long_enough, sample_permutation, half=True),
     'quantised': Kind(LATER_FLOATING, long_enough,
                       one_of('how', 'int8', 'int8 channels', 'int4', 'e4m3', 'e5m2')),

@@ -76,7 +76,8 @@ class Rope(nn.Module):
         self.base = base
 
     def forward(self, x, off=0, style='half', base=None, alt=False):
-        inv = (base or self.base) ** (-torch.arange(0, self.hd, 2, dtype=torch.float64) / self.hd)
+        power = -torch.arange(0, self.hd, 2, dtype=torch.float64) / self.hd
+        inv = (base or self.base) ** power
         angle = torch.outer(torch.arange(x.shape[-2], dtype=torch.float64) + off, inv)
         if alt:
             c, s = angle.float().cos(), angle.float().sin()

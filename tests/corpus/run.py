@@ -13,6 +13,7 @@ Exit status 0 if every bar of score.py is reached, 1 if not, 77 if torch is miss
 """
 import argparse
 import concurrent.futures
+import importlib.util
 import json
 import os
 import random
@@ -21,12 +22,10 @@ import subprocess
 import sys
 import tempfile
 
-try:
-    import numpy
-    import torch
-except ImportError as missing:
-    print('skipped: %s' % missing)
-    sys.exit(77)
+for needed in ('numpy', 'torch', 'torchvision'):
+    if importlib.util.find_spec(needed) is None:
+        print('skipped: no %s for %s' % (needed, sys.executable))
+        sys.exit(77)
 
 from eps_truth import EpsReport, relative_sigma
 from gen import make_case, parse_kinds

@@ -164,8 +164,8 @@ class Table:
 
     def print_summary(self, level):
         faults, foreign, clean = self.faults(level), self.foreign(level), self.clean(level)
-        print('level %d: %d faults: found %.1f %%, layer %.1f %%, first %.1f %%, top 3 %.1f %%, '
-              'wrongly confirmed %.1f %%' % (
+        print('level %d: %d faults: found %.1f %%, layer %.1f %%, first %.1f %%, '
+              'top 3 %.1f %%, wrongly confirmed %.1f %%' % (
                   (level, len(faults), *self.shares(faults),
                    percent(sum(v.wrongly_confirmed for v in faults), len(faults)))))
         confirmed = [v for v in faults if v.status == 'confirmed']
@@ -199,7 +199,8 @@ class Table:
                 level, self.shares(foreign)[1])
         wrong = percent(sum(v.wrongly_confirmed for v in foreign), len(foreign), 0.)
         if wrong > FOREIGN_CONFIRMED_BAR:
-            yield 'level %d: outside the catalogue %.1f %% are wrongly confirmed' % (level, wrong)
+            yield 'level %d: outside the catalogue %.1f %% are wrongly confirmed' % (
+                level, wrong)
 
     def print(self, levels, verbose):
         for level in levels:

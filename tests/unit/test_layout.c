@@ -27,7 +27,7 @@ static uint64_t random_below(uint64_t n)
 /* One drawn case.  d: logical dimensions in the layout's own order of axes; b0 the block of
  * the last stored axis, b1 that of the other blocked one. */
 struct drawn {
-    uint64_t        d[8], b0, b1, groups;
+    uint64_t d[8], b0, b1, groups;
     struct nd_shape logical, storage;
 };
 
@@ -52,10 +52,11 @@ static void shape_set(struct nd_shape *shape, uint32_t rank, const uint64_t *dim
     memcpy(shape->dim, dim, rank * sizeof *dim);
 }
 
-#define SHAPE(shape, ...)                                                                \
+#define SHAPE(shape, ...)                                                                  \
     shape_set(shape, sizeof(uint64_t[]){__VA_ARGS__} / 8, (const uint64_t[]){__VA_ARGS__})
 
-/* --- the formulas: i is the logical index ------------------------------------------------ */
+/* --- the formulas: i is the logical index ------------------------------------------------
+ */
 
 #define N  (t->d[0])
 #define C  (t->d[1])
@@ -107,7 +108,7 @@ static uint64_t fractal_z_2d(const struct drawn *t, const uint64_t *i) /* (a, b)
 static uint64_t fractal_z_groups(const struct drawn *t, const uint64_t *i) /* C = Cin */
 {
     const uint64_t out = N / t->groups, k = i[0] / out, co = i[0] % out;
-    uint64_t       e = multiple(multiple(C, C0) / C, multiple(out, N0) / out);
+    uint64_t e = multiple(multiple(C, C0) / C, multiple(out, N0) / out);
     e = e < t->groups ? e : t->groups;
     const uint64_t c1 = up(e * C, C0), opt = up(e * out, N0) * N0;
     const uint64_t dc = k % e * C + i[1], dn = k % e * out + co;
@@ -153,12 +154,18 @@ static uint64_t ndc1hwc0(const struct drawn *t, const uint64_t *i)
 static uint64_t fractal_z_3d(const struct drawn *t, const uint64_t *i)
 {
     return (((((i[2] * C1 + i[1] / C0) * H + i[3]) * W + i[4]) * N1 + i[0] / N0) * N0 +
-            i[0] % N0) * C0 + i[1] % C0;
+            i[0] % N0) *
+               C0 +
+           i[1] % C0;
 }
 static uint64_t fractal_z_3d_transpose(const struct drawn *t, const uint64_t *i)
 {
-    return (((((i[2] * up(N, C0) + i[0] / C0) * H + i[3]) * W + i[4]) * up(C, N0) + i[1] / N0) *
-                N0 + i[1] % N0) * C0 + i[0] % C0;
+    return (((((i[2] * up(N, C0) + i[0] / C0) * H + i[3]) * W + i[4]) * up(C, N0) +
+             i[1] / N0) *
+                N0 +
+            i[1] % N0) *
+               C0 +
+           i[0] % C0;
 }
 
 /* Matrices: d = B, B2, M, K. */
@@ -209,7 +216,8 @@ static uint64_t sbh(const struct drawn *t, const uint64_t *i) /* d: B, S, H */
     return (i[1] * t->d[0] + i[0]) * t->d[2] + i[2];
 }
 
-/* --- shapes ----------------------------------------------------------------------------- */
+/* --- shapes -----------------------------------------------------------------------------
+ */
 
 #undef H
 #undef W
@@ -219,12 +227,36 @@ static void four(struct drawn *t)
 {
     SHAPE(&t->logical, N, C, H, W);
 }
-static void of_nchw(struct drawn *t) { four(t); SHAPE(&t->storage, N, C, H, W); }
-static void of_nhwc(struct drawn *t) { four(t); SHAPE(&t->storage, N, H, W, C); }
-static void of_hwcn(struct drawn *t) { four(t); SHAPE(&t->storage, H, W, C, N); }
-static void of_chwn(struct drawn *t) { four(t); SHAPE(&t->storage, C, H, W, N); }
-static void of_nc1hwc0(struct drawn *t) { four(t); SHAPE(&t->storage, N, C1, H, W, C0); }
-static void of_c04(struct drawn *t) { C0 = 4; of_nc1hwc0(t); }
+static void of_nchw(struct drawn *t)
+{
+    four(t);
+    SHAPE(&t->storage, N, C, H, W);
+}
+static void of_nhwc(struct drawn *t)
+{
+    four(t);
+    SHAPE(&t->storage, N, H, W, C);
+}
+static void of_hwcn(struct drawn *t)
+{
+    four(t);
+    SHAPE(&t->storage, H, W, C, N);
+}
+static void of_chwn(struct drawn *t)
+{
+    four(t);
+    SHAPE(&t->storage, C, H, W, N);
+}
+static void of_nc1hwc0(struct drawn *t)
+{
+    four(t);
+    SHAPE(&t->storage, N, C1, H, W, C0);
+}
+static void of_c04(struct drawn *t)
+{
+    C0 = 4;
+    of_nc1hwc0(t);
+}
 static void of_c(struct drawn *t)
 {
     SHAPE(&t->logical, C);
@@ -235,7 +267,11 @@ static void of_chw(struct drawn *t)
     SHAPE(&t->logical, C, H, W);
     SHAPE(&t->storage, 1, C1, H, W, C0);
 }
-static void of_fz(struct drawn *t) { four(t); SHAPE(&t->storage, C1 * H * W, N1, N0, C0); }
+static void of_fz(struct drawn *t)
+{
+    four(t);
+    SHAPE(&t->storage, C1 * H * W, N1, N0, C0);
+}
 static void of_fz_2d(struct drawn *t)
 {
     SHAPE(&t->logical, C, N);
@@ -248,7 +284,7 @@ static void of_fz_groups(struct drawn *t)
     C = 1 + random_below(20);
     N0 = 16;
     const uint64_t out = N / t->groups;
-    uint64_t       e = multiple(multiple(C, C0) / C, multiple(out, N0) / out);
+    uint64_t e = multiple(multiple(C, C0) / C, multiple(out, N0) / out);
     e = e < t->groups ? e : t->groups;
     four(t);
     SHAPE(&t->storage, up(t->groups, e) * up(e * C, C0) * H * W, up(e * out, N0), N0, C0);
@@ -269,8 +305,16 @@ static void of_fz_c04(struct drawn *t)
     four(t);
     SHAPE(&t->storage, up(4 * H * W, C0), N1, N0, C0);
 }
-static void of_diagonal(struct drawn *t) { four(t); SHAPE(&t->storage, C1, H, W, N, C0, C0); }
-static void of_bsnd(struct drawn *t) { four(t); SHAPE(&t->storage, N, H, C, W); }
+static void of_diagonal(struct drawn *t)
+{
+    four(t);
+    SHAPE(&t->storage, C1, H, W, N, C0, C0);
+}
+static void of_bsnd(struct drawn *t)
+{
+    four(t);
+    SHAPE(&t->storage, N, H, C, W);
+}
 static void of_sbh(struct drawn *t)
 {
     SHAPE(&t->logical, t->d[0], t->d[1], t->d[2]);
@@ -316,11 +360,31 @@ static void five(struct drawn *t)
 {
     SHAPE(&t->logical, N, C, D, H, W);
 }
-static void of_ncdhw(struct drawn *t) { five(t); SHAPE(&t->storage, N, C, D, H, W); }
-static void of_ndhwc(struct drawn *t) { five(t); SHAPE(&t->storage, N, D, H, W, C); }
-static void of_dhwcn(struct drawn *t) { five(t); SHAPE(&t->storage, D, H, W, C, N); }
-static void of_dhwnc(struct drawn *t) { five(t); SHAPE(&t->storage, D, H, W, N, C); }
-static void of_ndc1hwc0(struct drawn *t) { five(t); SHAPE(&t->storage, N, D, C1, H, W, C0); }
+static void of_ncdhw(struct drawn *t)
+{
+    five(t);
+    SHAPE(&t->storage, N, C, D, H, W);
+}
+static void of_ndhwc(struct drawn *t)
+{
+    five(t);
+    SHAPE(&t->storage, N, D, H, W, C);
+}
+static void of_dhwcn(struct drawn *t)
+{
+    five(t);
+    SHAPE(&t->storage, D, H, W, C, N);
+}
+static void of_dhwnc(struct drawn *t)
+{
+    five(t);
+    SHAPE(&t->storage, D, H, W, N, C);
+}
+static void of_ndc1hwc0(struct drawn *t)
+{
+    five(t);
+    SHAPE(&t->storage, N, D, C1, H, W, C0);
+}
 static void of_fz_3d(struct drawn *t)
 {
     five(t);
@@ -337,35 +401,35 @@ static const struct {
     void (*shapes)(struct drawn *t);
     uint64_t (*offset)(const struct drawn *t, const uint64_t *i);
 } cases[] = {
-    {"NCHW", of_nchw, nchw},
-    {"NHWC", of_nhwc, nhwc},
-    {"HWCN", of_hwcn, hwcn},
-    {"CHWN", of_chwn, chwn},
-    {"NC1HWC0", of_nc1hwc0, nc1hwc0},
-    {"NC1HWC0", of_c, nc1hwc0_of_c},
-    {"NC1HWC0", of_chw, nc1hwc0_of_chw},
-    {"NC1HWC0_C04", of_c04, nc1hwc0},
-    {"FRACTAL_Z", of_fz, fractal_z},
-    {"FRACTAL_Z", of_fz_2d, fractal_z_2d},
-    {"FRACTAL_Z", of_fz_groups, fractal_z_groups},
-    {"FRACTAL_Z", of_depthwise, fractal_z_groups},
-    {"FRACTAL_Z_C04", of_fz_c04, fractal_z_c04},
-    {"C1HWNCoC0", of_diagonal, c1hwncoc0},
-    {"NCDHW", of_ncdhw, ncdhw},
-    {"NDHWC", of_ndhwc, ndhwc},
-    {"DHWCN", of_dhwcn, dhwcn},
-    {"DHWNC", of_dhwnc, dhwnc},
-    {"NDC1HWC0", of_ndc1hwc0, ndc1hwc0},
-    {"FRACTAL_Z_3D", of_fz_3d, fractal_z_3d},
+    {"NCHW",                   of_nchw,            nchw                  },
+    {"NHWC",                   of_nhwc,            nhwc                  },
+    {"HWCN",                   of_hwcn,            hwcn                  },
+    {"CHWN",                   of_chwn,            chwn                  },
+    {"NC1HWC0",                of_nc1hwc0,         nc1hwc0               },
+    {"NC1HWC0",                of_c,               nc1hwc0_of_c          },
+    {"NC1HWC0",                of_chw,             nc1hwc0_of_chw        },
+    {"NC1HWC0_C04",            of_c04,             nc1hwc0               },
+    {"FRACTAL_Z",              of_fz,              fractal_z             },
+    {"FRACTAL_Z",              of_fz_2d,           fractal_z_2d          },
+    {"FRACTAL_Z",              of_fz_groups,       fractal_z_groups      },
+    {"FRACTAL_Z",              of_depthwise,       fractal_z_groups      },
+    {"FRACTAL_Z_C04",          of_fz_c04,          fractal_z_c04         },
+    {"C1HWNCoC0",              of_diagonal,        c1hwncoc0             },
+    {"NCDHW",                  of_ncdhw,           ncdhw                 },
+    {"NDHWC",                  of_ndhwc,           ndhwc                 },
+    {"DHWCN",                  of_dhwcn,           dhwcn                 },
+    {"DHWNC",                  of_dhwnc,           dhwnc                 },
+    {"NDC1HWC0",               of_ndc1hwc0,        ndc1hwc0              },
+    {"FRACTAL_Z_3D",           of_fz_3d,           fractal_z_3d          },
     {"FRACTAL_Z_3D_TRANSPOSE", of_fz_3d_transpose, fractal_z_3d_transpose},
-    {"FRACTAL_NZ", of_nz_2d, nz_2d},
-    {"FRACTAL_NZ", of_nz_4d, nz_4d},
-    {"FRACTAL_NZ", of_nz_row, nz_row},
-    {"FRACTAL_NZ", of_nz_column, nz_column},
-    {"FRACTAL_ZZ", of_zz_2d, zz_2d},
-    {"FRACTAL_ZZ", of_zz_3d, zz_3d},
-    {"BSND", of_bsnd, bsnd},
-    {"SBH", of_sbh, sbh},
+    {"FRACTAL_NZ",             of_nz_2d,           nz_2d                 },
+    {"FRACTAL_NZ",             of_nz_4d,           nz_4d                 },
+    {"FRACTAL_NZ",             of_nz_row,          nz_row                },
+    {"FRACTAL_NZ",             of_nz_column,       nz_column             },
+    {"FRACTAL_ZZ",             of_zz_2d,           zz_2d                 },
+    {"FRACTAL_ZZ",             of_zz_3d,           zz_3d                 },
+    {"BSND",                   of_bsnd,            bsnd                  },
+    {"SBH",                    of_sbh,             sbh                   },
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -392,7 +456,7 @@ static void draw(struct drawn *t, size_t which)
 /* The storage of a case: element i of the tensor holds i + 1, all else 0. */
 static uint32_t *store(const struct drawn *t, size_t which, struct tensor_view *ret_storage)
 {
-    uint64_t  stored, count, index[ND_MAX_RANK];
+    uint64_t stored, count, index[ND_MAX_RANK];
     uint32_t *bytes;
 
     assert_true(nd_shape_count(&t->storage, &stored));
@@ -415,16 +479,17 @@ static void every_layout_maps_the_logical_elements_as_its_formula_says(void **st
     (void)state;
     for (size_t which = 0; which < CASES; which++)
         for (int round = 0; round < ROUNDS; round++) {
-            struct drawn       t;
+            struct drawn t;
             struct tensor_view view, storage;
-            uint32_t           c0 = 0;
-            const char        *why = NULL;
+            uint32_t c0 = 0;
+            const char *why = NULL;
             draw(&t, which);
-            uint32_t            *bytes = store(&t, which, &storage);
+            uint32_t *bytes = store(&t, which, &storage);
             const struct layout *layout = nd_layout_by_name(cases[which].name);
             assert_non_null(layout);
             view = storage;
-            if (!nd_layout_apply_groups(&view, layout, &t.storage, &t.logical, t.groups, &c0, &why))
+            if (!nd_layout_apply_groups(&view, layout, &t.storage, &t.logical, t.groups,
+                                        &c0, &why))
                 fail_msg("%s: %s", cases[which].name, why);
             assert_true(nd_shape_equal(&view.shape, &t.logical));
             if (nd_layout_padded(layout))
@@ -453,20 +518,22 @@ static void what_is_not_zero_in_the_padding_is_counted_and_nothing_else(void **s
     for (size_t which = 0; which < CASES; which++) {
         const struct layout *layout = nd_layout_by_name(cases[which].name);
         for (int round = 0; nd_layout_padded(layout) && round < ROUNDS; round++) {
-            struct drawn       t;
+            struct drawn t;
             struct tensor_view storage;
-            uint64_t           set = 0;
+            uint64_t set = 0;
             draw(&t, which);
             uint32_t *bytes = store(&t, which, &storage);
-            assert_int_equal(nd_layout_padding_nonzero_groups(&storage, layout, &t.logical,
-                                                              t.groups, 0), 0);
+            assert_int_equal(
+                nd_layout_padding_nonzero_groups(&storage, layout, &t.logical, t.groups, 0),
+                0);
             for (uint64_t i = 0; i < storage.count; i++)
                 if (bytes[i] == 0 && random_below(3) == 0) {
                     bytes[i] = 7;
                     set++;
                 }
-            assert_int_equal(nd_layout_padding_nonzero_groups(&storage, layout, &t.logical,
-                                                              t.groups, 0), set);
+            assert_int_equal(
+                nd_layout_padding_nonzero_groups(&storage, layout, &t.logical, t.groups, 0),
+                set);
             free(bytes);
         }
     }
@@ -474,24 +541,36 @@ static void what_is_not_zero_in_the_padding_is_counted_and_nothing_else(void **s
 
 static void permuted_and_squeezed_views_of_linked_axes_read_the_same(void **state)
 {
-    static const struct { const char *name; size_t which; } linked[] = {
-        {"FRACTAL_Z", 10}, {"FRACTAL_Z", 11}, {"FRACTAL_Z_C04", 12}};
-    static const uint32_t orders[][4] = {{0, 2, 3, 1}, {2, 3, 1, 0}, {3, 2, 1, 0}, {1, 3, 0, 2}};
+    static const struct {
+        const char *name;
+        size_t which;
+    } linked[] = {
+        {"FRACTAL_Z",     10},
+        {"FRACTAL_Z",     11},
+        {"FRACTAL_Z_C04", 12}
+    };
+    static const uint32_t orders[][4] = {
+        {0, 2, 3, 1},
+        {2, 3, 1, 0},
+        {3, 2, 1, 0},
+        {1, 3, 0, 2}
+    };
 
     (void)state;
     for (size_t l = 0; l < 3; l++)
         for (size_t o = 0; o < 4; o++)
             for (int round = 0; round < 20; round++) {
-                struct drawn       t;
+                struct drawn t;
                 struct tensor_view view, storage;
-                uint32_t           c0 = 0;
-                const char        *why;
-                uint64_t           index[ND_MAX_RANK], logical[4];
+                uint32_t c0 = 0;
+                const char *why;
+                uint64_t index[ND_MAX_RANK], logical[4];
                 draw(&t, linked[l].which);
                 uint32_t *bytes = store(&t, linked[l].which, &storage);
                 view = storage;
                 assert_true(nd_layout_apply_groups(&view, nd_layout_by_name(linked[l].name),
-                                                   &t.storage, &t.logical, t.groups, &c0, &why));
+                                                   &t.storage, &t.logical, t.groups, &c0,
+                                                   &why));
                 nd_view_permute(&view, orders[o]);
                 const struct nd_shape permuted = view.shape;
                 const struct nd_shape squeezed = nd_shape_squeezed(&permuted);
@@ -502,8 +581,10 @@ static void permuted_and_squeezed_views_of_linked_axes_read_the_same(void **stat
                     for (uint32_t k = 0; k < 4; k++)
                         logical[orders[o][k]] = index[k];
                     nd_view_gather(&view, i, 1, &got);
-                    assert_int_equal(got, ((logical[0] * t.d[1] + logical[1]) * t.d[2] +
-                                           logical[2]) * t.d[3] + logical[3] + 1);
+                    assert_int_equal(
+                        got, ((logical[0] * t.d[1] + logical[1]) * t.d[2] + logical[2]) *
+                                     t.d[3] +
+                                 logical[3] + 1);
                 }
                 free(bytes);
             }
@@ -512,22 +593,22 @@ static void permuted_and_squeezed_views_of_linked_axes_read_the_same(void **stat
 static void storage_shapes_are_those_of_the_documentation(void **state)
 {
     static const struct {
-        const char     *name;
+        const char *name;
         struct nd_shape logical;
-        uint32_t        c0;
+        uint32_t c0;
         struct nd_shape storage;
     } rows[] = {
-        {"NC1HWC0", {4, {2, 19, 5, 7}}, 16, {5, {2, 2, 5, 7, 16}}},
-        {"NC1HWC0", {4, {2, 33, 5, 7}}, 32, {5, {2, 2, 5, 7, 32}}},
-        {"FRACTAL_NZ", {3, {6, 20, 40}}, 16, {5, {6, 3, 2, 16, 16}}},
-        {"FRACTAL_NZ", {2, {20, 40}}, 32, {4, {2, 2, 16, 32}}},
-        {"FRACTAL_ZZ", {2, {20, 40}}, 16, {4, {2, 3, 16, 16}}},
-        {"FRACTAL_Z", {4, {40, 19, 3, 5}}, 16, {4, {30, 3, 16, 16}}},
-        {"FRACTAL_Z_3D", {5, {40, 19, 2, 3, 5}}, 16, {4, {60, 3, 16, 16}}},
-        {"NDC1HWC0", {5, {2, 19, 4, 5, 7}}, 16, {6, {2, 4, 2, 5, 7, 16}}},
-        {"FRACTAL_Z_C04", {4, {40, 3, 7, 7}}, 16, {4, {13, 3, 16, 16}}},
-        {"C1HWNCoC0", {4, {1, 19, 3, 3}}, 16, {6, {2, 3, 3, 1, 16, 16}}},
-        {"HWCN", {4, {40, 19, 3, 5}}, 0, {4, {3, 5, 19, 40}}},
+        {"NC1HWC0",       {4, {2, 19, 5, 7}},     16, {5, {2, 2, 5, 7, 16}}    },
+        {"NC1HWC0",       {4, {2, 33, 5, 7}},     32, {5, {2, 2, 5, 7, 32}}    },
+        {"FRACTAL_NZ",    {3, {6, 20, 40}},       16, {5, {6, 3, 2, 16, 16}}   },
+        {"FRACTAL_NZ",    {2, {20, 40}},          32, {4, {2, 2, 16, 32}}      },
+        {"FRACTAL_ZZ",    {2, {20, 40}},          16, {4, {2, 3, 16, 16}}      },
+        {"FRACTAL_Z",     {4, {40, 19, 3, 5}},    16, {4, {30, 3, 16, 16}}     },
+        {"FRACTAL_Z_3D",  {5, {40, 19, 2, 3, 5}}, 16, {4, {60, 3, 16, 16}}     },
+        {"NDC1HWC0",      {5, {2, 19, 4, 5, 7}},  16, {6, {2, 4, 2, 5, 7, 16}} },
+        {"FRACTAL_Z_C04", {4, {40, 3, 7, 7}},     16, {4, {13, 3, 16, 16}}     },
+        {"C1HWNCoC0",     {4, {1, 19, 3, 3}},     16, {6, {2, 3, 3, 1, 16, 16}}},
+        {"HWCN",          {4, {40, 19, 3, 5}},    0,  {4, {3, 5, 19, 40}}      },
     };
 
     (void)state;
@@ -541,28 +622,31 @@ static void storage_shapes_are_those_of_the_documentation(void **state)
 
 static void shapes_that_overflow_are_a_contradiction(void **state)
 {
-    static const struct { const char *name; struct nd_shape storage, logical; } rows[] = {
-        {"FRACTAL_Z", {4, {1, 1, 16, 16}}, {4, {1, 1, UINT64_MAX / 3, 12}}},
-        {"FRACTAL_Z", {4, {1, 0, 16, 16}}, {4, {0, INT64_MAX, INT64_MAX, INT64_MAX}}},
-        {"FRACTAL_Z_C04", {4, {1, 1, 16, 16}}, {4, {1, 3, INT64_MAX, INT64_MAX}}},
-        {"NC1HWC0", {5, {1, 1, 1, 1, 0}}, {4, {1, 1, 1, 1}}},
-        {"NC1HWC0", {5, {1, 1, 1, 1, INT64_MAX}}, {4, {1, 1, 1, 1}}},
-        {"FRACTAL_NZ", {4, {1, 1, 16, 16}}, {1, {INT64_MAX}}},
-        {"FRACTAL_NZ", {4, {1, 1, 16, 16}}, {0, {0}}},
-        {"C1HWNCoC0", {6, {1, 1, 1, 1, 16, 8}}, {4, {1, 3, 1, 1}}},
+    static const struct {
+        const char *name;
+        struct nd_shape storage, logical;
+    } rows[] = {
+        {"FRACTAL_Z",     {4, {1, 1, 16, 16}},          {4, {1, 1, UINT64_MAX / 3, 12}}          },
+        {"FRACTAL_Z",     {4, {1, 0, 16, 16}},          {4, {0, INT64_MAX, INT64_MAX, INT64_MAX}}},
+        {"FRACTAL_Z_C04", {4, {1, 1, 16, 16}},          {4, {1, 3, INT64_MAX, INT64_MAX}}        },
+        {"NC1HWC0",       {5, {1, 1, 1, 1, 0}},         {4, {1, 1, 1, 1}}                        },
+        {"NC1HWC0",       {5, {1, 1, 1, 1, INT64_MAX}}, {4, {1, 1, 1, 1}}                        },
+        {"FRACTAL_NZ",    {4, {1, 1, 16, 16}},          {1, {INT64_MAX}}                         },
+        {"FRACTAL_NZ",    {4, {1, 1, 16, 16}},          {0, {0}}                                 },
+        {"C1HWNCoC0",     {6, {1, 1, 1, 1, 16, 8}},     {4, {1, 3, 1, 1}}                        },
     };
     static const unsigned char bytes[4096];
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct tensor_view view;
-        const char        *why = NULL;
+        const char *why = NULL;
         for (uint64_t groups = 0; groups < 3; groups++) {
             uint32_t c0 = 0;
             nd_view_contiguous(&view, bytes, sizeof bytes, ND_DTYPE_i8, &rows[i].storage);
             assert_false(nd_layout_apply_groups(&view, nd_layout_by_name(rows[i].name),
-                                                &rows[i].storage, &rows[i].logical, groups, &c0,
-                                                &why));
+                                                &rows[i].storage, &rows[i].logical, groups,
+                                                &c0, &why));
             assert_non_null(why);
         }
     }
@@ -570,9 +654,11 @@ static void shapes_that_overflow_are_a_contradiction(void **state)
 
 static void an_empty_view_of_huge_dimensions_is_permuted_without_overflow(void **state)
 {
-    const struct nd_shape shape = {.rank = 3, .dim = {0, INT64_MAX, INT64_MAX}};
-    const uint32_t        order[] = {2, 1, 0};
-    struct tensor_view    view;
+    const struct nd_shape shape = {
+        .rank = 3, .dim = {0, INT64_MAX, INT64_MAX}
+    };
+    const uint32_t order[] = {2, 1, 0};
+    struct tensor_view view;
 
     (void)state;
     nd_view_contiguous(&view, "", 0, ND_DTYPE_f32, &(struct nd_shape){.rank = 1});
