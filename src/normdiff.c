@@ -288,21 +288,40 @@ static struct owned *owned_new(struct nd_error *err)
     return owned;
 }
 
+/* One root for both sides: the paths below it, and the model that maps fused operators
+ * unless the user named another. */
+static enum nd_status find_sides(struct owned *owned, const char **inout_paths,
+                                 struct nd_options *options, struct nd_error *err)
+{
+    struct dump_sides sides;
+
+    ND_TRY(nd_dump_find_sides(inout_paths[0], owned->arena, &sides, err));
+    inout_paths[0] = sides.reference;
+    inout_paths[1] = sides.candidate;
+    if (options->fusion_file == NULL)
+        options->fusion_file = sides.fusion;
+    return ND_OK;
+}
+
 enum nd_status nd_compare(const char *reference, const char *candidate,
                           const struct nd_options *options, struct nd_result **ret_result,
                           struct nd_error *err)
 {
-    const char *const    paths[2] = {reference, candidate};
+    const char          *paths[2] = {reference, candidate};
+    struct nd_options    effective = *options;
     const struct metric *metric;
     struct owned        *owned;
     enum nd_status       status = ND_OK;
 
     ND_TRY(nd_policy_check(options, &metric, err));
-    if (strcmp(reference, "-") == 0 && strcmp(candidate, "-") == 0)
+    if (candidate != NULL && strcmp(reference, "-") == 0 && strcmp(candidate, "-") == 0)
         return nd_fail(err, ND_ERR_USAGE, "'-' at most once", "standard input twice");
     owned = owned_new(err);
     if (owned == NULL)
         return ND_ERR_MEMORY;
+    if (candidate == NULL)
+        status = find_sides(owned, paths, &effective, err);
+    options = &effective;
     for (unsigned side = 0; side < 2 && status == ND_OK; side++)
         status = nd_dump_open(paths[side], options->input_format[side], options->raw,
                               &owned->dump[side], err);

@@ -34,6 +34,8 @@ const char *nd_version(void);
  * Compares two dumps (files or directories; "-" is standard input, once).  On ND_OK
  * *ret_result is the caller's, to be freed with nd_result_free(); drift is a result,
  * never an error.  On failure *ret_result is untouched and *err says why.
+ *
+ * candidate NULL: `reference` is the root of an offline comparison that holds both sides.
  */
 enum nd_status nd_compare(const char *reference, const char *candidate,
                           const struct nd_options *options, struct nd_result **ret_result,

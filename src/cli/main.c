@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -128,8 +129,8 @@ static int tool_compare(struct tool *tool)
 
     tool->cli.nd.progress = nd_progress_tick;
     tool->cli.nd.progress_user = &tool->progress;
-    if (nd_compare(operands->items[0], operands->items[1], &tool->cli.nd, &result, &err) !=
-        ND_OK)
+    if (nd_compare(operands->items[0], operands->count > 1 ? operands->items[1] : NULL,
+                   &tool->cli.nd, &result, &err) != ND_OK)
         return tool_trouble(tool, &err);
     nd_progress_erase(&tool->progress);
     tool_warn(tool, result);
@@ -161,11 +162,21 @@ static int tool_list(struct tool *tool)
     return status;
 }
 
+/* One folder alone may hold both sides (an offline comparison's root). */
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static enum nd_status operands_check(const struct cli *cli, struct nd_error *err)
 {
     const size_t wanted = cli->list ? 1 : 2;
     const size_t count = cli->operands.count;
 
+    if (!cli->list && count == 1 && is_folder(cli->operands.items[0]))
+        return ND_OK;
     if (count < wanted)
         return nd_fail(err, ND_ERR_USAGE,
                        wanted == 1

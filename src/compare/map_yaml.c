@@ -41,18 +41,18 @@ static enum nd_status bad_line(struct nd_error *err, size_t line, const char *ex
 }
 
 /* The colon that ends a key: one before a blank or the end, outside quotes. */
-static const char *find_colon(const char *at, const char *end)
+static const char *find_colon(const char *from, const char *end)
 {
     char quote = '\0';
 
-    for (; at < end; at++) {
+    for (const char *at = from; at < end; at++) {
         if (quote != '\0')
             quote = *at == quote ? '\0' : quote;
         else if (*at == '"' || *at == '\'')
             quote = *at;
-        else if (*at == '#' && at[-1] == ' ')
+        else if (*at == '#' && at > from && at[-1] == ' ')
             return NULL;
-        else if (*at == ':' && (at + 1 == end || at[1] == ' ' || at[1] == '\r'))
+        else if (*at == ':' && at > from && (at + 1 == end || at[1] == ' ' || at[1] == '\r'))
             return at;
     }
     return NULL;
@@ -109,7 +109,7 @@ static enum nd_status read_line(struct arena *arena, const char *from, const cha
         while (at < to && *at == ' ')
             at++;
     }
-    const char *colon = at < to ? find_colon(at + 1, to) : NULL;
+    const char *colon = find_colon(at, to);
     if (colon == NULL) {
         const char *whole = scalar(arena, from, to);
         line.value = whole; /* an element of a list of arguments */
@@ -247,8 +247,7 @@ bool nd_map_yaml_is(const char *text, const char *end)
 
     if (!next_line(&at, end, &number, &from, &to))
         return false;
-    return memchr(from, '=', (size_t)(to - from)) == NULL && to - from > 1 &&
-           find_colon(from + 1, to) != NULL;
+    return memchr(from, '=', (size_t)(to - from)) == NULL && find_colon(from, to) != NULL;
 }
 
 enum nd_status nd_map_yaml_read(struct arena *arena, const char *text, const char *end,
