@@ -151,7 +151,7 @@ static void subject_levels(struct subject *subject)
         return;
     }
     subject->unexplained = own->out.rel;
-    subject->floor = fmax(rounding, own->in.count > 0 ? own->in.rel : 0);
+    subject->floor = fmax(own->floor, own->in.count > 0 ? own->in.rel : 0);
     for (size_t k = 1; k <= 10 && k <= subject->index && own->in.count == 0; k++)
         subject->floor = fmax(subject->floor, subject->facts[subject->index - k].out.rel);
 }

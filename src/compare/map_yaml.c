@@ -10,8 +10,8 @@
  *        left.child: right.child        candidate's side, children are renamed, the longest
  *                                       key first; classes need not be equal
  *
- * This is the block form of YAML with plain or quoted scalars on one line, which is how such
- * files are written.  A name is mapped once, so that no file can make a circle.
+ * This is the block form of YAML with plain or quoted scalars on one line, which is how
+ * such files are written.  A name is mapped once, so that no file can make a circle.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -23,12 +23,13 @@
 
 enum { MAX_RULES = 100000, MAX_NAME = 4096 };
 
-/* --- reading ------------------------------------------------------------------------------ */
+/* --- reading
+ * ------------------------------------------------------------------------------ */
 
 struct line {
     const char *key, *value; /* trimmed, quotes removed; value "" for none */
-    size_t      indent, number;
-    bool        is_item; /* begins with "- " */
+    size_t indent, number;
+    bool is_item; /* begins with "- " */
 };
 
 static enum nd_status bad_line(struct nd_error *err, size_t line, const char *expected,
@@ -52,7 +53,8 @@ static const char *find_colon(const char *from, const char *end)
             quote = *at;
         else if (*at == '#' && at > from && at[-1] == ' ')
             return NULL;
-        else if (*at == ':' && at > from && (at + 1 == end || at[1] == ' ' || at[1] == '\r'))
+        else if (*at == ':' && at > from &&
+                 (at + 1 == end || at[1] == ' ' || at[1] == '\r'))
             return at;
     }
     return NULL;
@@ -75,8 +77,8 @@ static const char *scalar(struct arena *arena, const char *from, const char *to)
 }
 
 /* The next line with content; false at the end. */
-static bool next_line(const char **at, const char *end, size_t *number, const char **ret_from,
-                      const char **ret_to)
+static bool next_line(const char **at, const char *end, size_t *number,
+                      const char **ret_from, const char **ret_to)
 {
     while (*at < end) {
         const char *newline = memchr(*at, '\n', (size_t)(end - *at));
@@ -148,25 +150,27 @@ static enum nd_status rule_add(struct arena *arena, struct map_yaml *yaml,
 static const char *without_slot(struct arena *arena, const char *name)
 {
     static const char *const groups[] = {".input.", ".output.", ".parameters."};
-    static const char        gradient[] = ".parameters_grad.";
+    static const char gradient[] = ".parameters_grad.";
 
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         const char *at = strstr(name, groups[i]);
-        if (at != NULL && (strstr(name, ".forward") != NULL || strstr(name, ".backward") != NULL))
+        if (at != NULL &&
+            (strstr(name, ".forward") != NULL || strstr(name, ".backward") != NULL))
             return nd_arena_copy(arena, name, (size_t)(at - name));
     }
     const char *grad = strstr(name, gradient);
     if (grad == NULL)
         return name;
     const size_t digits = strspn(grad + sizeof gradient - 1, "0123456789");
-    return digits > 0 ? nd_arena_copy(arena, name,
-                                      (size_t)(grad - name) + sizeof gradient - 1 + digits)
-                      : nd_arena_format(arena, "%.*s%s0", (int)(grad - name), name, gradient);
+    return digits > 0
+               ? nd_arena_copy(arena, name,
+                               (size_t)(grad - name) + sizeof gradient - 1 + digits)
+               : nd_arena_format(arena, "%.*s%s0", (int)(grad - name), name, gradient);
 }
 
 struct reading {
     const char *owner; /* of the lines further in; "" on the top */
-    size_t      owner_indent;
+    size_t owner_indent;
     const char *ms_api; /* of an api_mapping's item */
 };
 
@@ -192,7 +196,8 @@ static enum nd_status take_line(struct arena *arena, struct map_yaml *yaml,
         reading->owner_indent = line->indent;
         return ND_OK;
     }
-    if (*line->value == '{' || *line->value == '[' || *line->value == '&' || *line->value == '*')
+    if (*line->value == '{' || *line->value == '[' || *line->value == '&' ||
+        *line->value == '*')
         return bad_line(err, line->number, "one name: one name", line->value);
     const bool is_api = strcmp(line->key, "pt_api") == 0 && reading->ms_api != NULL;
     rule.owner = is_api ? "" : reading->owner;
@@ -207,14 +212,15 @@ static enum nd_status take_line(struct arena *arena, struct map_yaml *yaml,
 static int rule_order(const void *a, const void *b)
 {
     const struct yaml_rule *x = a, *y = b;
-    int                     order = strcmp(x->owner, y->owner);
+    int order = strcmp(x->owner, y->owner);
 
     if (order == 0)
         order = strcmp(x->from, y->from);
     return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-/* Slots of one layer give the same rule many times; a key with two meanings is a mistake. */
+/* Slots of one layer give the same rule many times; a key with two meanings is a mistake.
+ */
 static enum nd_status sort_rules(struct arena *arena, struct map_yaml *yaml,
                                  struct nd_error *err)
 {
@@ -243,7 +249,7 @@ static enum nd_status sort_rules(struct arena *arena, struct map_yaml *yaml,
 bool nd_map_yaml_is(const char *text, const char *end)
 {
     const char *at = text, *from, *to;
-    size_t      number = 0;
+    size_t number = 0;
 
     if (!next_line(&at, end, &number, &from, &to))
         return false;
@@ -254,9 +260,9 @@ enum nd_status nd_map_yaml_read(struct arena *arena, const char *text, const cha
                                 struct map_yaml **ret_yaml, struct nd_error *err)
 {
     struct map_yaml *yaml = nd_arena_alloc(arena, 1, sizeof *yaml);
-    struct reading   reading = {.owner = ""};
-    const char      *from, *to;
-    size_t           number = 0;
+    struct reading reading = {.owner = ""};
+    const char *from, *to;
+    size_t number = 0;
 
     if (yaml == NULL)
         return nd_fail_memory(err);

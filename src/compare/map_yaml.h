@@ -9,7 +9,7 @@
 struct yaml_rule {
     const char *owner; /* the class above, of layer_mapping; "" for none */
     const char *from, *to;
-    size_t      line;
+    size_t line;
 };
 
 struct class_of {
@@ -18,11 +18,11 @@ struct class_of {
 
 struct map_yaml {
     struct yaml_rule *rules;
-    size_t            count, capacity;
+    size_t count, capacity;
     struct yaml_rule *in_order; /* rules as they stand in the file */
-    bool              has_owners;
-    struct class_of  *classes; /* of the candidate's modules, by path */
-    size_t            class_count;
+    bool has_owners;
+    struct class_of *classes; /* of the candidate's modules, by path */
+    size_t class_count;
 };
 
 /* Whether a text is such a file and not one of our own rules. */
@@ -31,7 +31,8 @@ enum nd_status nd_map_yaml_read(struct arena *arena, const char *text, const cha
                                 struct map_yaml **ret_yaml, struct nd_error *err);
 /* Learns the candidate's classes, which layer_mapping needs; before the first key. */
 enum nd_status nd_map_yaml_prepare(struct arena *arena, struct map_yaml *yaml,
-                                   const struct side_layers *candidate, struct nd_error *err);
+                                   const struct side_layers *candidate,
+                                   struct nd_error *err);
 /* The name under which a layer is paired: a candidate's mapped, NULL where no rule is about
  * it; a reference's its own. */
 const char *nd_map_yaml_key(struct arena *arena, const struct map_yaml *yaml,

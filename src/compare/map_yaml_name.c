@@ -16,14 +16,15 @@ enum {
 static int rule_key_order(const void *a, const void *b)
 {
     const struct yaml_rule *x = a, *y = b;
-    const int               order = strcmp(x->owner, y->owner);
+    const int order = strcmp(x->owner, y->owner);
 
     return order != 0 ? order : strcmp(x->from, y->from);
 }
 
-static const char *find_rule(const struct map_yaml *yaml, const char *owner, const char *from)
+static const char *find_rule(const struct map_yaml *yaml, const char *owner,
+                             const char *from)
 {
-    const struct yaml_rule        key = {.owner = owner, .from = from};
+    const struct yaml_rule key = {.owner = owner, .from = from};
     const struct yaml_rule *const hit =
         yaml->count == 0
             ? NULL
@@ -46,11 +47,11 @@ static const char *replace_pieces(struct arena *arena, const struct map_yaml *ya
                                   const char *name)
 {
     const size_t count = yaml->count < MAX_PIECES ? yaml->count : MAX_PIECES;
-    const char  *now = name;
+    const char *now = name;
 
     for (size_t i = 0; now != NULL && i < count; i++) {
         const struct yaml_rule *rule = &yaml->in_order[i];
-        const char             *at = strstr(now, rule->from);
+        const char *at = strstr(now, rule->from);
         if (at != NULL && *rule->from != '\0')
             now = nd_arena_format(arena, "%.*s%s%s", (int)(at - now), now, rule->to,
                                   at + strlen(rule->from));
@@ -59,10 +60,11 @@ static const char *replace_pieces(struct arena *arena, const struct map_yaml *ya
 }
 
 /* Rules 1 to 3; NULL: no rule is about the name. */
-static const char *map_name(struct arena *arena, const struct map_yaml *yaml, const char *name)
+static const char *map_name(struct arena *arena, const struct map_yaml *yaml,
+                            const char *name)
 {
     struct msprobe_name parsed;
-    const char         *to = find_rule(yaml, "", name);
+    const char *to = find_rule(yaml, "", name);
 
     if (to != NULL)
         return to;
@@ -82,7 +84,8 @@ static const char *map_name(struct arena *arena, const struct map_yaml *yaml, co
     return to == NULL ? NULL : nd_arena_format(arena, "Module.%s%s", to, suffix);
 }
 
-/* --- layer_mapping: rule 4 ------------------------------------------------------------------ */
+/* --- layer_mapping: rule 4
+ * ------------------------------------------------------------------ */
 
 /* The path of a module without its class, in the arena; NULL: no module. */
 static const char *module_path(struct arena *arena, const char *name,
@@ -92,7 +95,7 @@ static const char *module_path(struct arena *arena, const char *name,
     if (!ret_parsed->is_module || ret_parsed->type_len == 0)
         return NULL;
     const size_t end = (size_t)(ret_parsed->type - name);
-    const char  *dot = strchr(name, '.');
+    const char *dot = strchr(name, '.');
     if (dot == NULL || (size_t)(dot - name) + 1 >= end)
         return NULL; /* the model itself */
     return nd_arena_copy(arena, dot + 1, end - (size_t)(dot - name) - 2);
@@ -105,7 +108,8 @@ static int class_order(const void *a, const void *b)
 }
 
 enum nd_status nd_map_yaml_prepare(struct arena *arena, struct map_yaml *yaml,
-                                   const struct side_layers *candidate, struct nd_error *err)
+                                   const struct side_layers *candidate,
+                                   struct nd_error *err)
 {
     struct msprobe_name parsed;
 
@@ -116,7 +120,7 @@ enum nd_status nd_map_yaml_prepare(struct arena *arena, struct map_yaml *yaml,
         return nd_fail_memory(err);
     for (size_t i = 0; i < candidate->count; i++) {
         const struct dump_layer *layer = candidate->layers[i];
-        const char              *path = module_path(arena, layer->name, &parsed);
+        const char *path = module_path(arena, layer->name, &parsed);
         if (path != NULL)
             yaml->classes[yaml->class_count++] = (struct class_of){path, layer->type};
     }
@@ -127,7 +131,7 @@ enum nd_status nd_map_yaml_prepare(struct arena *arena, struct map_yaml *yaml,
 
 static const char *class_at(const struct map_yaml *yaml, const char *path)
 {
-    const struct class_of        key = {.path = path};
+    const struct class_of key = {.path = path};
     const struct class_of *const hit =
         yaml->class_count == 0
             ? NULL
@@ -161,14 +165,15 @@ static const char *map_children(struct arena *arena, const struct map_yaml *yaml
     return NULL;
 }
 
-static const char *map_path(struct arena *arena, const struct map_yaml *yaml, const char *path)
+static const char *map_path(struct arena *arena, const struct map_yaml *yaml,
+                            const char *path)
 {
     struct text out = {0};
     const char *owner = "TopLayer";
-    size_t      at = 0;
+    size_t at = 0;
 
     for (;;) {
-        size_t      len;
+        size_t len;
         const char *to = map_children(arena, yaml, owner, path + at, &len);
         if (out.len > 0)
             nd_text_add(&out, ".", 1);

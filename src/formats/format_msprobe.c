@@ -27,7 +27,8 @@ static int msprobe_probe_directory(const struct dump_directory *directory)
     return directory->fd >= 0 && nd_msprobe_tree_probe(directory->fd) ? 64 : 0;
 }
 
-/* --- records by name --------------------------------------------------------------------- */
+/* --- records by name ---------------------------------------------------------------------
+ */
 
 static int by_key(const void *a, const void *b)
 {
@@ -62,9 +63,11 @@ struct msprobe_record *nd_msprobe_find(const struct msprobe_reader *reader, cons
     return hit == NULL ? NULL : *hit;
 }
 
-/* --- one site ------------------------------------------------------------------------------ */
+/* --- one site
+ * ------------------------------------------------------------------------------ */
 
-/* What stands beside the records is an aid: without it they can be compared all the same. */
+/* What stands beside the records is an aid: without it they can be compared all the same.
+ */
 static enum nd_status aid(struct msprobe_reader *reader, const char *name,
                           enum nd_status status, const struct nd_error *reason,
                           struct nd_error *err)
@@ -99,9 +102,9 @@ static enum nd_status ignore_json(struct msprobe_reader *reader, size_t file,
 {
     struct dump *const dump = reader->dump;
     const bool is_empty = dump->files[file].size == 0;
-    const char *const what =
-        nd_arena_format(dump->arena, "%s: %s", dump->files[file].path,
-                        is_empty ? "an empty file" : "a JSON text that msprobe did not write");
+    const char *const what = nd_arena_format(
+        dump->arena, "%s: %s", dump->files[file].path,
+        is_empty ? "an empty file" : "a JSON text that msprobe did not write");
 
     dump->partial = dump->partial || is_empty;
     return what == NULL ? nd_fail_memory(err) : nd_dump_ignore(dump, what, err);
@@ -153,7 +156,8 @@ static enum nd_status index_site(struct dump *dump, const struct msprobe_site *s
     return status;
 }
 
-/* --- the dump -------------------------------------------------------------------------------- */
+/* --- the dump
+ * -------------------------------------------------------------------------------- */
 
 /* The files beside a lone dump.json; from standard input there are none. */
 static enum nd_status index_lone(struct dump *dump, size_t file, struct nd_error *err)

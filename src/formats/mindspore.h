@@ -20,8 +20,8 @@ struct ms_item {
     uint64_t time; /* microseconds; 0: unknown */
     bool is_output, is_row;
     uint64_t slot, call;
-    size_t source; /* order of finding: breaks ties of the time */
-    const char *path; /* of a tensor file; NULL: a row */
+    size_t source;           /* order of finding: breaks ties of the time */
+    const char *path;        /* of a tensor file; NULL: a row */
     struct dump_slot values; /* of a row: its statistics; of a file: what its name says */
 };
 
@@ -31,9 +31,9 @@ struct ms_items {
 };
 
 /*
- * Reads a file's name ({type}.{op}.{task}.{stream}.{time}.{io}.{slot}.{format}[.{dtype}].npy)
- * into an item; false: another name.  Texts go to the arena; *ret_memory false if they do
- * not fit.
+ * Reads a file's name
+ * ({type}.{op}.{task}.{stream}.{time}.{io}.{slot}.{format}[.{dtype}].npy) into an item;
+ * false: another name.  Texts go to the arena; *ret_memory false if they do not fit.
  */
 bool nd_ms_name(struct dump *dump, const char *name, struct ms_item *ret_item,
                 bool *ret_memory);

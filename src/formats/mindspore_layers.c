@@ -2,7 +2,8 @@
  * Tensors of a MindSpore dump put together as layers.
  *
  *   1. an operator that ran several times in an iteration has one name; the k-th file of a
- *      slot by time is the k-th call's.  Input and output of a call have stamps of their own
+ *      slot by time is the k-th call's.  Input and output of a call have stamps of their
+ * own
  *   2. a tensor that lies as a file and as a row is one slot with both
  *   3. a Parameter's name says what it is to its layer: fc1.weight
  *   4. order of execution comes from the tables where they know every operator, else from
@@ -14,7 +15,8 @@
 #include "formats/lone_slot.h"
 #include "formats/mindspore.h"
 
-/* --- calls --------------------------------------------------------------------------------- */
+/* --- calls
+ * --------------------------------------------------------------------------------- */
 
 static int compare_number(int64_t a, int64_t b)
 {
@@ -80,7 +82,8 @@ static void number_calls(struct ms_items *list)
         qsort(items, list->count, sizeof *items, by_call);
 }
 
-/* --- layers -------------------------------------------------------------------------------- */
+/* --- layers
+ * -------------------------------------------------------------------------------- */
 
 /* The items of one call. */
 struct group {
@@ -117,9 +120,8 @@ static size_t make_groups(const struct ms_items *list, struct group *groups)
     for (size_t first = 0, end; first < list->count; first = end) {
         struct group group = {
             .items = &list->items[first], .place = SIZE_MAX, .time = UINT64_MAX};
-        for (end = first; end < list->count &&
-                          same_call(&list->items[first], &list->items[end]);
-             end++)
+        for (end = first;
+             end < list->count && same_call(&list->items[first], &list->items[end]); end++)
             if (list->items[end].time < group.time)
                 group.time = list->items[end].time;
         group.count = end - first;
@@ -129,7 +131,8 @@ static size_t make_groups(const struct ms_items *list, struct group *groups)
 }
 
 /* The execution order counts where it knows every operator; parameters are none. */
-static enum nd_order find_places(struct ms_order *places, struct group *groups, size_t count)
+static enum nd_order find_places(struct ms_order *places, struct group *groups,
+                                 size_t count)
 {
     bool all = places->count > 0, any_time = false;
 
@@ -200,9 +203,9 @@ static enum nd_status add_layer(struct dump *dump, const struct group *group, do
             ND_TRY(nd_dump_add_tensor(dump, item->op, &slot, err));
             continue;
         }
-        slot.name = nd_arena_format(dump->arena, "%s.%llu",
-                                    item->is_output ? "output" : "input",
-                                    (unsigned long long)item->slot);
+        slot.name =
+            nd_arena_format(dump->arena, "%s.%llu", item->is_output ? "output" : "input",
+                            (unsigned long long)item->slot);
         if (slot.name == NULL)
             return nd_fail_memory(err);
         layer = &dump->layers[dump->layer_count - 1];

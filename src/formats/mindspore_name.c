@@ -76,8 +76,7 @@ static bool parse(const char *name, struct parsed *ret)
         if ((!parsed.is_output && !token_is(&tokens[i], "input")) || i + 2 >= count ||
             !token_number(&tokens[i + 1], &parsed.slot) ||
             !token_number(&tokens[i - 1], &parsed.time) ||
-            !token_number(&tokens[i - 2], &stream) ||
-            !token_number(&tokens[i - 3], &task))
+            !token_number(&tokens[i - 2], &stream) || !token_number(&tokens[i - 3], &task))
             continue;
         parsed.type = tokens[0];
         parsed.op.at = tokens[1].at;

@@ -1,7 +1,8 @@
 /*
- * MindSpore's execution order: ms_execution_order_graph_{g}.csv, a row per node in the order
- * of execution, its full name in the first cell ("Default/network/conv1/Conv2D-op12").
- * Tensor files have '_' for '/', or the last part alone.
+ * MindSpore's execution order: ms_execution_order_graph_{g}.csv, a row per node in the
+ * order of execution, its full name in the first cell
+ * ("Default/network/conv1/Conv2D-op12"). Tensor files have '_' for '/', or the last part
+ * alone.
  */
 #include <stdlib.h>
 
@@ -18,8 +19,8 @@ struct ms_place {
 static enum nd_status place_add(struct dump *dump, struct ms_order *order, int64_t rank,
                                 const char *name, size_t at, struct nd_error *err)
 {
-    struct ms_place *const places = nd_arena_grow(
-        dump->arena, order->places, order->count, &order->capacity, sizeof *places);
+    struct ms_place *const places = nd_arena_grow(dump->arena, order->places, order->count,
+                                                  &order->capacity, sizeof *places);
 
     if (places == NULL || name == NULL)
         return nd_fail_memory(err);
@@ -38,8 +39,7 @@ static enum nd_status order_row(struct dump *dump, const char *from, size_t len,
     if (full == NULL)
         return nd_fail_memory(err);
     const char *const slash = strrchr(full, '/');
-    const char *const last =
-        slash == NULL ? NULL : nd_arena_string(dump->arena, slash + 1);
+    const char *const last = slash == NULL ? NULL : nd_arena_string(dump->arena, slash + 1);
     for (char *p = full; *p != '\0'; p++)
         if (*p == '/')
             *p = '_';

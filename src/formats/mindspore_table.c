@@ -46,25 +46,25 @@ static const struct {
     const char *title;
     enum column column;
 } titles[] = {
-    {"Op Type", COLUMN_TYPE},
-    {"Op Name", COLUMN_NAME},
-    {"Timestamp", COLUMN_TIME},
-    {"IO", COLUMN_SIDE},
-    {"Input/Output", COLUMN_SIDE},
-    {"Slot", COLUMN_SLOT},
-    {"Data Type", COLUMN_DTYPE},
-    {"Format", COLUMN_FORMAT},
-    {"Shape", COLUMN_SHAPE},
-    {"Max Value", COLUMN_MAX},
-    {"Min Value", COLUMN_MIN},
-    {"Avg Value", COLUMN_MEAN},
-    {"L2Norm Value", COLUMN_NORM},
-    {"L2 Value", COLUMN_NORM},
-    {"NaN Count", COLUMN_NAN},
+    {"Op Type",            COLUMN_TYPE   },
+    {"Op Name",            COLUMN_NAME   },
+    {"Timestamp",          COLUMN_TIME   },
+    {"IO",                 COLUMN_SIDE   },
+    {"Input/Output",       COLUMN_SIDE   },
+    {"Slot",               COLUMN_SLOT   },
+    {"Data Type",          COLUMN_DTYPE  },
+    {"Format",             COLUMN_FORMAT },
+    {"Shape",              COLUMN_SHAPE  },
+    {"Max Value",          COLUMN_MAX    },
+    {"Min Value",          COLUMN_MIN    },
+    {"Avg Value",          COLUMN_MEAN   },
+    {"L2Norm Value",       COLUMN_NORM   },
+    {"L2 Value",           COLUMN_NORM   },
+    {"NaN Count",          COLUMN_NAN    },
     {"Negative Inf Count", COLUMN_NEG_INF},
     {"Positive Inf Count", COLUMN_POS_INF},
-    {"MD5", COLUMN_MD5},
-    {"SHA1", COLUMN_SHA1},
+    {"MD5",                COLUMN_MD5    },
+    {"SHA1",               COLUMN_SHA1   },
 };
 
 struct row {
@@ -124,7 +124,8 @@ static struct slice cell(const struct table *table, enum column column)
                                                   : table->row.cells[i];
 }
 
-static enum nd_status read_head(struct table *table, struct cursor *in, struct nd_error *err)
+static enum nd_status read_head(struct table *table, struct cursor *in,
+                                struct nd_error *err)
 {
     for (int i = 0; i < COLUMNS; i++)
         table->columns[i] = -1;
@@ -159,7 +160,8 @@ static bool whole(struct slice text, uint64_t *ret_value)
     return true;
 }
 
-/* --- a row ------------------------------------------------------------------------------- */
+/* --- a row -------------------------------------------------------------------------------
+ */
 
 /* "(2,3)", "(2,3,)", "()"; nd_log_shape knows the rest. */
 static bool read_shape(struct slice text, struct nd_shape *ret_shape)
@@ -221,8 +223,7 @@ static void read_statistics(const struct table *table, struct dump_slot *slot)
         const bool is_exact = slot->dtype != ND_DTYPE_NONE && s < STATISTIC_MEAN &&
                               nd_dtype_info(slot->dtype)->kind != ND_KIND_FLOAT;
         slot->statistics.value[s] = value;
-        slot->statistics.half_unit[s] =
-            is_exact ? 0 : open_half_unit(value, half_unit);
+        slot->statistics.half_unit[s] = is_exact ? 0 : open_half_unit(value, half_unit);
         slot->statistics.is_nan[s] = isnan(value);
         slot->has_statistics = true;
     }

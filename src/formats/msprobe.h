@@ -38,8 +38,8 @@ struct msprobe_name {
     size_t base_len; /* of the text before direction and call */
     enum direction direction;
     int64_t call;
-    bool is_module;            /* Module. or Cell.: the base ends with a class */
-    const char *type;          /* class or API; in the text, type_len bytes */
+    bool is_module;   /* Module. or Cell.: the base ends with a class */
+    const char *type; /* class or API; in the text, type_len bytes */
     size_t type_len;
 };
 
@@ -51,7 +51,7 @@ const char *nd_msprobe_name_write(struct arena *arena, const char *text,
 /* --- what is known of operators ------------------------------------------------------- */
 
 struct msprobe_operator {
-    const char *name; /* "layer_norm", or with its prefix: "Torch.batch_norm" */
+    const char *name;      /* "layer_norm", or with its prefix: "Torch.batch_norm" */
     const char *arguments; /* names of positional arguments, separated by blanks */
 };
 
@@ -68,12 +68,13 @@ const char *nd_msprobe_parameter(const struct msprobe_operator *op, const char *
 bool nd_msprobe_undefined(const char *key, const struct msprobe_name *name,
                           const char *slot);
 
-/* --- sites ------------------------------------------------------------------------------ */
+/* --- sites ------------------------------------------------------------------------------
+ */
 
 /* A folder with records or tensor files. */
 struct msprobe_site {
-    const char *folder; /* below the root, "" for itself */
-    const char *outer;  /* what lies above step and rank, "" for nothing */
+    const char *folder;  /* below the root, "" for itself */
+    const char *outer;   /* what lies above step and rank, "" for nothing */
     const char *json[2]; /* dump.json, debug.json; NULL: not there */
     bool has_stack, has_construct, has_tensors;
     int64_t step, rank, process; /* -1: none */
@@ -94,7 +95,8 @@ bool nd_msprobe_head(const unsigned char *bytes, uint64_t size);
 /* folder/name; NULL: out of memory. */
 const char *nd_msprobe_path(struct dump *dump, const char *folder, const char *name);
 
-/* --- reading ---------------------------------------------------------------------------- */
+/* --- reading ----------------------------------------------------------------------------
+ */
 
 struct msprobe_record {
     const char *key; /* as the dump spells it */
@@ -119,9 +121,9 @@ struct msprobe_reader {
 
     /* the record at hand */
     const struct msprobe_operator *op;
-    struct text path;      /* of the element at hand: "input.0.1" */
-    char argument[64];     /* what the operator calls it; "" for nothing */
-    bool is_output;        /* its scalars are results, not arguments */
+    struct text path;  /* of the element at hand: "input.0.1" */
+    char argument[64]; /* what the operator calls it; "" for nothing */
+    bool is_output;    /* its scalars are results, not arguments */
 };
 
 /* Reads all records of a file that is mapped. */
@@ -146,7 +148,8 @@ enum nd_status nd_msprobe_scalar_list(struct msprobe_reader *reader, const char 
 
 struct dump_layer *nd_msprobe_layer(struct msprobe_reader *reader);
 
-/* --- tensor files ------------------------------------------------------------------------- */
+/* --- tensor files
+ * ------------------------------------------------------------------------- */
 
 enum nd_status nd_msprobe_files(struct msprobe_reader *reader, struct nd_error *err);
 /* Puts the values of a tensor file into a slot that statistics have described; a file
@@ -156,7 +159,8 @@ enum nd_status nd_msprobe_payload(struct msprobe_reader *reader, const char *dat
 /* Tensor files that no record named. */
 enum nd_status nd_msprobe_leftovers(struct msprobe_reader *reader, struct nd_error *err);
 
-/* --- beside the records --------------------------------------------------------------------- */
+/* --- beside the records
+ * --------------------------------------------------------------------- */
 
 /* NULL: no record of this name. */
 struct msprobe_record *nd_msprobe_find(const struct msprobe_reader *reader,

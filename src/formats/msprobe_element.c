@@ -161,8 +161,9 @@ enum nd_status nd_msprobe_element_read(struct cursor *in, struct msprobe_element
  * only objects that begin like an element are looked through for a "type". */
 bool nd_msprobe_is_element(struct cursor in)
 {
-    static const char *const firsts[] = {"type",  "class_type", "dtype", "shape", "Max",
-                                         "value", "data_name",  "md5",   "requires_grad"};
+    static const char *const firsts[] = {"type",      "class_type", "dtype",
+                                         "shape",     "Max",        "value",
+                                         "data_name", "md5",        "requires_grad"};
     struct json_text key;
 
     if (!nd_json_accept(&in, '{') || nd_json_scan_text(&in, &key, NULL) != ND_OK ||

@@ -31,7 +31,8 @@ struct frame {
     size_t count, capacity;
 };
 
-/* --- reading -------------------------------------------------------------------------------- */
+/* --- reading
+ * -------------------------------------------------------------------------------- */
 
 static enum nd_status take_name(struct msprobe_reader *reader, struct cursor *in,
                                 const char **ret_name, struct nd_error *err)
@@ -101,7 +102,8 @@ static enum nd_status read_nodes(struct msprobe_reader *reader, struct cursor *i
     return ND_OK;
 }
 
-/* --- the tree --------------------------------------------------------------------------------- */
+/* --- the tree
+ * --------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -118,8 +120,7 @@ static void link_nodes(struct msprobe_reader *reader, struct frame *frame)
         const struct node key = {.name = node->parent_name};
         node->record = nd_msprobe_find(reader, node->name);
         if (key.name != NULL)
-            node->parent =
-                bsearch(&key, frame->nodes, frame->count, sizeof key, by_name);
+            node->parent = bsearch(&key, frame->nodes, frame->count, sizeof key, by_name);
     }
 }
 
@@ -181,8 +182,8 @@ static void apply(struct msprobe_reader *reader, const struct node *node)
         layers[node->nearest->layer].container = true;
 }
 
-/* A recomputation stops as soon as nothing more is needed: its last call has a record and no
- * node. */
+/* A recomputation stops as soon as nothing more is needed: its last call has a record and
+ * no node. */
 static void mark_cut_short(struct msprobe_reader *reader, const struct frame *frame)
 {
     for (size_t i = 1; i < reader->record_count; i++) {

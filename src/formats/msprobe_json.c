@@ -71,8 +71,8 @@ static bool accept_word(struct cursor *in, const char *word)
 static enum nd_status fail_twice(const struct json_text *key, struct nd_error *err)
 {
     return nd_fail_at(err, ND_ERR_MALFORMED, key->at, "keys that differ",
-                      "the key \"%.*s\" a second time", key->len > 200 ? 200 : (int)key->len,
-                      (const char *)key->raw);
+                      "the key \"%.*s\" a second time",
+                      key->len > 200 ? 200 : (int)key->len, (const char *)key->raw);
 }
 
 /* One member of a forward or backward record.  Bits of *inout_seen tell those that came. */
@@ -83,8 +83,12 @@ static enum nd_status record_member(struct msprobe_reader *reader,
     static const struct {
         const char *key, *group;
     } members[] = {
-        {"input_args", "input"}, {"input_kwargs", "input"}, {"input", "input"},
-        {"output", "output"},    {"parameters", "param"},   {"is_recompute", NULL},
+        {"input_args",   "input" },
+        {"input_kwargs", "input" },
+        {"input",        "input" },
+        {"output",       "output"},
+        {"parameters",   "param" },
+        {"is_recompute", NULL    },
     };
 
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
@@ -152,8 +156,8 @@ static enum nd_status check_slots(struct msprobe_reader *reader, struct nd_error
     return status;
 }
 
-static enum nd_status record_add(struct msprobe_reader *reader, const struct json_text *text,
-                                 struct nd_error *err)
+static enum nd_status record_add(struct msprobe_reader *reader,
+                                 const struct json_text *text, struct nd_error *err)
 {
     struct dump *const dump = reader->dump;
     struct msprobe_record *const records =
@@ -190,8 +194,8 @@ static enum nd_status record_add(struct msprobe_reader *reader, const struct jso
     return ND_OK;
 }
 
-static enum nd_status read_record(struct msprobe_reader *reader, const struct json_text *key,
-                                  struct nd_error *err)
+static enum nd_status read_record(struct msprobe_reader *reader,
+                                  const struct json_text *key, struct nd_error *err)
 {
     ND_TRY(record_add(reader, key, err));
     switch (reader->records[reader->record_count - 1].name.form) {
@@ -269,8 +273,9 @@ static enum nd_status read_top(struct msprobe_reader *reader, struct nd_error *e
     nd_json_skip_blank(in);
     if (in->at < in->size)
         return nd_json_unexpected(in, "the end of the JSON text", err);
-    return has_data ? ND_OK
-                    : nd_fail(err, ND_ERR_MALFORMED, "the key \"data\"", "none of that name");
+    return has_data
+               ? ND_OK
+               : nd_fail(err, ND_ERR_MALFORMED, "the key \"data\"", "none of that name");
 }
 
 enum nd_status nd_msprobe_json(struct msprobe_reader *reader, size_t file,

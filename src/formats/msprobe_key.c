@@ -112,8 +112,9 @@ static void name_type(const char *text, struct msprobe_name *name)
 
     if (name->form == MSPROBE_DEBUG || name->form == MSPROBE_OTHER)
         from = end;
-    name->is_module = dot != NULL && (component_is(text, 0, (size_t)(dot - text), "Module") ||
-                                      component_is(text, 0, (size_t)(dot - text), "Cell"));
+    name->is_module =
+        dot != NULL && (component_is(text, 0, (size_t)(dot - text), "Module") ||
+                        component_is(text, 0, (size_t)(dot - text), "Cell"));
     if (name->is_module && from < end)
         from = component_at(text, end);
     if (dot != NULL && component_is(text, 0, (size_t)(dot - text), "Aten") && from < end) {

@@ -52,12 +52,12 @@ const char *nd_msprobe_parameter(const struct msprobe_operator *op, const char *
     static const struct {
         const char *argument, *slot;
     } parameters[] = {
-        {"weight", "param.weight"},
-        {"gamma", "param.weight"},
-        {"bias", "param.bias"},
-        {"beta", "param.bias"},
+        {"weight",       "param.weight"      },
+        {"gamma",        "param.weight"      },
+        {"bias",         "param.bias"        },
+        {"beta",         "param.bias"        },
         {"running_mean", "state.running_mean"},
-        {"running_var", "state.running_var"},
+        {"running_var",  "state.running_var" },
     };
 
     for (size_t i = 0; op != NULL && i < sizeof parameters / sizeof *parameters; i++)
@@ -66,7 +66,8 @@ const char *nd_msprobe_parameter(const struct msprobe_operator *op, const char *
     return NULL;
 }
 
-/* --- without meaning -------------------------------------------------------------------- */
+/* --- without meaning --------------------------------------------------------------------
+ */
 
 /* msprobe's own list of what is never compared, and the buffers that a collective is about
  * to write.  "input.0*" covers a list of tensors too. */
@@ -74,34 +75,34 @@ static const struct {
     const char *type, *slots;
     bool is_collective; /* Distributed.gather, not Torch.gather */
 } voids[] = {
-    {"empty", "output*", false},
-    {"empty_like", "output*", false},
-    {"empty_strided", "output*", false},
-    {"empty_with_format", "output*", false},
-    {"new_empty", "output*", false},
-    {"new_empty_strided", "output*", false},
-    {"to", "*", false},
-    {"numpy", "*", false},
-    {"__setitem__", "*", false},
-    {"npu_fusion_attention", "output.[45]", false},
-    {"recv", "input.*", true},
-    {"irecv", "input.*", true},
-    {"batch_isend_irecv", "input.*", true},
-    {"all_gather", "input.0*", true},
-    {"all_gather", "input.tensor_list*", true},
-    {"_all_gather_base", "input.*", true},
-    {"all_gather_into_tensor", "input.0", true},
-    {"all_gather_into_tensor", "input.output_tensor", true},
-    {"gather", "input.gather_list*", true},
-    {"reduce_scatter", "input.0", true},
-    {"reduce_scatter", "input.output", true},
-    {"_reduce_scatter_base", "input.*", true},
-    {"reduce_scatter_tensor", "input.0", true},
-    {"reduce_scatter_tensor", "input.output", true},
-    {"scatter", "input.0", true},
-    {"all_to_all", "input.0*", true},
-    {"all_to_all", "input.output_tensor_list*", true},
-    {"all_to_all_single", "input.*", true},
+    {"empty",                  "output*",                   false},
+    {"empty_like",             "output*",                   false},
+    {"empty_strided",          "output*",                   false},
+    {"empty_with_format",      "output*",                   false},
+    {"new_empty",              "output*",                   false},
+    {"new_empty_strided",      "output*",                   false},
+    {"to",                     "*",                         false},
+    {"numpy",                  "*",                         false},
+    {"__setitem__",            "*",                         false},
+    {"npu_fusion_attention",   "output.[45]",               false},
+    {"recv",                   "input.*",                   true },
+    {"irecv",                  "input.*",                   true },
+    {"batch_isend_irecv",      "input.*",                   true },
+    {"all_gather",             "input.0*",                  true },
+    {"all_gather",             "input.tensor_list*",        true },
+    {"_all_gather_base",       "input.*",                   true },
+    {"all_gather_into_tensor", "input.0",                   true },
+    {"all_gather_into_tensor", "input.output_tensor",       true },
+    {"gather",                 "input.gather_list*",        true },
+    {"reduce_scatter",         "input.0",                   true },
+    {"reduce_scatter",         "input.output",              true },
+    {"_reduce_scatter_base",   "input.*",                   true },
+    {"reduce_scatter_tensor",  "input.0",                   true },
+    {"reduce_scatter_tensor",  "input.output",              true },
+    {"scatter",                "input.0",                   true },
+    {"all_to_all",             "input.0*",                  true },
+    {"all_to_all",             "input.output_tensor_list*", true },
+    {"all_to_all_single",      "input.*",                   true },
 };
 
 bool nd_msprobe_undefined(const char *key, const struct msprobe_name *name,

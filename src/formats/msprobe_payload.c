@@ -40,7 +40,8 @@ enum nd_status nd_msprobe_files(struct msprobe_reader *reader, struct nd_error *
     return reader->tensor_used == NULL ? nd_fail_memory(err) : ND_OK;
 }
 
-/* --- one file ------------------------------------------------------------------------------ */
+/* --- one file
+ * ------------------------------------------------------------------------------ */
 
 static enum nd_status file_open(struct msprobe_reader *reader, const char *name,
                                 struct dump_slot *ret_slot, struct nd_error *err)
@@ -53,7 +54,8 @@ static enum nd_status file_open(struct msprobe_reader *reader, const char *name,
     return path == NULL ? nd_fail_memory(err) : nd_lone_slot(dump, path, ret_slot, err);
 }
 
-/* --- files of records ------------------------------------------------------------------------ */
+/* --- files of records
+ * ------------------------------------------------------------------------ */
 
 /* Index among the tensor files; SIZE_MAX: not there. */
 static size_t file_find(const struct msprobe_reader *reader, const char *name)
@@ -101,7 +103,8 @@ enum nd_status nd_msprobe_payload(struct msprobe_reader *reader, const char *dat
     return ND_OK;
 }
 
-/* --- files without records --------------------------------------------------------------------- */
+/* --- files without records
+ * --------------------------------------------------------------------- */
 
 /* Rule 4: the slot's part of a file's name; NULL: it has none. */
 static const char *slot_part(const char *stem, const char **ret_group)
@@ -109,9 +112,11 @@ static const char *slot_part(const char *stem, const char **ret_group)
     static const struct {
         const char *part, *group;
     } parts[] = {
-        {".input.", "input"},        {".output.", "output"},
-        {".kwargs.", "input"},       {".parameters.", "param"},
-        {".parameters_grad.", "grad"},
+        {".input.",           "input" },
+        {".output.",          "output"},
+        {".kwargs.",          "input" },
+        {".parameters.",      "param" },
+        {".parameters_grad.", "grad"  },
     };
     const char *found = NULL;
 
@@ -179,10 +184,9 @@ static enum nd_status leftover_layer(struct msprobe_reader *reader, const char *
     nd_msprobe_name_read(key, &name);
     if (name.type_len < sizeof type)
         memcpy(type, name.type, name.type_len);
-    const char *const full =
-        name.form == MSPROBE_GRAD
-            ? nd_msprobe_name_write(dump->arena, key, &name, name.call)
-            : key;
+    const char *const full = name.form == MSPROBE_GRAD
+                                 ? nd_msprobe_name_write(dump->arena, key, &name, name.call)
+                                 : key;
     struct dump_layer *const layer =
         full == NULL ? NULL : nd_dump_add_layer(dump, full, type);
     if (layer == NULL)
@@ -222,8 +226,8 @@ static enum nd_status leftovers_add(struct msprobe_reader *reader,
                       layer_has(&reader->dump->layers[layer], slot.name)))
             ND_TRY(nd_dump_ignore(reader->dump, list[i].file, err));
         else
-            ND_TRY(nd_dump_add_slot(reader->dump, &reader->dump->layers[layer], &slot,
-                                    err));
+            ND_TRY(
+                nd_dump_add_slot(reader->dump, &reader->dump->layers[layer], &slot, err));
     }
     return ND_OK;
 }

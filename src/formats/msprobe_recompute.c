@@ -22,7 +22,8 @@ struct call {
     struct call *original;
 };
 
-/* --- fingerprints ----------------------------------------------------------------------- */
+/* --- fingerprints -----------------------------------------------------------------------
+ */
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 {
@@ -59,7 +60,8 @@ static uint64_t fingerprint(const struct dump_layer *layer)
     return any ? hash | 1 : 0;
 }
 
-/* --- what repeats what ------------------------------------------------------------------- */
+/* --- what repeats what -------------------------------------------------------------------
+ */
 
 static int base_compare(const struct msprobe_record *a, const struct msprobe_record *b)
 {
@@ -146,7 +148,8 @@ static void check_outputs(struct dump_layer *original, const struct dump_layer *
     }
 }
 
-/* --- numbers ------------------------------------------------------------------------------ */
+/* --- numbers
+ * ------------------------------------------------------------------------------ */
 
 static int call_number_order(const void *a, const void *b)
 {
@@ -160,8 +163,8 @@ static void number_calls(struct call *calls, size_t forward, size_t count)
     int64_t recomputed = 0;
 
     for (size_t i = 0; i < forward; i++) {
-        calls[i].number = calls[i].record->recompute ? -1
-                                                     : calls[i].record->name.call - recomputed;
+        calls[i].number =
+            calls[i].record->recompute ? -1 : calls[i].record->name.call - recomputed;
         recomputed += calls[i].record->recompute;
     }
     recomputed = 0;
@@ -190,8 +193,8 @@ static enum nd_status rename_calls(struct msprobe_reader *reader, const struct c
         if (record->recompute || calls[i].number < 0 ||
             calls[i].number == record->name.call)
             continue;
-        const char *const name = nd_msprobe_name_write(dump->arena, record->key,
-                                                       &record->name, calls[i].number);
+        const char *const name =
+            nd_msprobe_name_write(dump->arena, record->key, &record->name, calls[i].number);
         if (name == NULL)
             return nd_fail_memory(err);
         layer->name = dump->prefix == NULL
@@ -204,15 +207,15 @@ static enum nd_status rename_calls(struct msprobe_reader *reader, const struct c
     return ND_OK;
 }
 
-static enum nd_status settle(struct msprobe_reader *reader, struct call *calls, size_t count,
-                             struct call **list, struct nd_error *err)
+static enum nd_status settle(struct msprobe_reader *reader, struct call *calls,
+                             size_t count, struct call **list, struct nd_error *err)
 {
     if (count > 1)
         qsort(calls, count, sizeof *calls, by_call);
     for (size_t first = 0, end; first < count; first = end) {
         size_t forward = 0, recomputed = 0;
-        for (end = first; end < count && base_compare(calls[first].record,
-                                                                 calls[end].record) == 0;
+        for (end = first;
+             end < count && base_compare(calls[first].record, calls[end].record) == 0;
              end++) {
             if (calls[end].record->name.direction == DIRECTION_FORWARD)
                 list[forward++] = &calls[end];

@@ -121,8 +121,7 @@ static enum nd_status attribute_read(struct msprobe_reader *reader, struct curso
     }
     attribute->kind = c == '[' ? ATTRIBUTE_LIST : ATTRIBUTE_TEXT;
     write_value(&text, &in, after.at);
-    attribute->text =
-        text.broken ? NULL : nd_arena_string(reader->dump->arena, text.bytes);
+    attribute->text = text.broken ? NULL : nd_arena_string(reader->dump->arena, text.bytes);
     nd_text_done(&text);
     if (attribute->text == NULL)
         return nd_fail_memory(err);
@@ -140,7 +139,8 @@ enum nd_status nd_msprobe_attribute(struct msprobe_reader *reader, struct cursor
     return nd_dump_add_attribute(reader->dump, nd_msprobe_layer(reader), &attribute, err);
 }
 
-/* --- lists of typed scalars --------------------------------------------------------------- */
+/* --- lists of typed scalars
+ * --------------------------------------------------------------- */
 
 /* The value of a typed scalar at the cursor; false: it is something else. */
 static bool scalar_take(struct cursor *in, struct cursor *ret_value, uint64_t *ret_end)
@@ -182,8 +182,8 @@ enum nd_status nd_msprobe_scalar_list(struct msprobe_reader *reader, const char 
     nd_text_add(&text, "]", 1);
     enum nd_status status = ND_OK;
     if (good && !text.broken) {
-        const struct cursor list = {
-            .bytes = (const unsigned char *)text.bytes, .size = text.len};
+        const struct cursor list = {.bytes = (const unsigned char *)text.bytes,
+                                    .size = text.len};
         status = nd_msprobe_attribute(reader, list, key, err);
         reader->in = in;
         *ret_done = true;

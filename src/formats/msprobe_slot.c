@@ -14,7 +14,8 @@
 
 enum { MAX_NESTING = 32 };
 
-/* --- slots ----------------------------------------------------------------------------- */
+/* --- slots -----------------------------------------------------------------------------
+ */
 
 /* Half a unit of the last place, for figures that went through a 16-bit float. */
 static void half_units(struct dump_slot *slot)
@@ -37,8 +38,8 @@ static const char *checksum_kind(const char *text)
 }
 
 static enum nd_status slot_evidence(struct msprobe_reader *reader,
-                                    const struct msprobe_element *element, struct dump_slot *slot,
-                                    struct nd_error *err)
+                                    const struct msprobe_element *element,
+                                    struct dump_slot *slot, struct nd_error *err)
 {
     uint64_t count;
 
@@ -72,8 +73,7 @@ static enum nd_status slot_evidence(struct msprobe_reader *reader,
 static enum nd_status slot_add(struct msprobe_reader *reader, struct dump_slot *slot,
                                const char *name, struct nd_error *err)
 {
-    const struct msprobe_record *const record =
-        &reader->records[reader->record_count - 1];
+    const struct msprobe_record *const record = &reader->records[reader->record_count - 1];
 
     if (strlen(name) > ND_MAX_NAME)
         return nd_fail_key(err, ND_ERR_LIMIT, record->key,
@@ -87,16 +87,16 @@ static enum nd_status slot_add(struct msprobe_reader *reader, struct dump_slot *
 /* The slot's name: what the operator calls a parameter, else the path. */
 static const char *slot_name(const struct msprobe_reader *reader)
 {
-    const char *const parameter =
-        reader->argument[0] == '\0' || reader->is_output
-            ? NULL
-            : nd_msprobe_parameter(reader->op, reader->argument);
+    const char *const parameter = reader->argument[0] == '\0' || reader->is_output
+                                      ? NULL
+                                      : nd_msprobe_parameter(reader->op, reader->argument);
 
     return parameter != NULL ? parameter : reader->path.bytes;
 }
 
 static enum nd_status add_tensor(struct msprobe_reader *reader,
-                                 const struct msprobe_element *element, struct nd_error *err)
+                                 const struct msprobe_element *element,
+                                 struct nd_error *err)
 {
     struct dump_slot slot = nd_dump_slot_init();
     char dtype[64];
@@ -140,7 +140,8 @@ static const char *attribute_key(const struct msprobe_reader *reader)
     return reader->argument[0] != '\0' ? reader->argument : reader->path.bytes;
 }
 
-/* --- nesting --------------------------------------------------------------------------- */
+/* --- nesting ---------------------------------------------------------------------------
+ */
 
 static enum nd_status element_read(struct msprobe_reader *reader, unsigned depth,
                                    struct nd_error *err);
@@ -288,8 +289,8 @@ static enum nd_status positions_read(struct msprobe_reader *reader, struct nd_er
     for (size_t i = 0; more; i++) {
         char name[24];
         snprintf(name, sizeof name, "%zu", i);
-        if (!named || !nd_msprobe_argument(reader->op, i, reader->argument,
-                                           sizeof reader->argument))
+        if (!named ||
+            !nd_msprobe_argument(reader->op, i, reader->argument, sizeof reader->argument))
             reader->argument[0] = '\0';
         ND_TRY(child_read(reader, name, 1, err));
         more = nd_json_accept(in, ',');

@@ -25,7 +25,8 @@ enum {
     HEAD_SIZE = 4096
 };
 
-/* --- recognising ----------------------------------------------------------------------- */
+/* --- recognising -----------------------------------------------------------------------
+ */
 
 static bool head_holds(const unsigned char *bytes, uint64_t size, const char *word)
 {
@@ -65,8 +66,8 @@ static bool name_is_json(const char *name)
 /* "dump_tensor_data" with a file whose name ends like one of msprobe's. */
 static bool folder_has_tensors(int folder)
 {
-    const int fd = openat(folder, "dump_tensor_data",
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int fd =
+        openat(folder, "dump_tensor_data", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *const stream = fd < 0 ? NULL : fdopendir(fd);
     bool found = false;
 
@@ -121,7 +122,8 @@ bool nd_msprobe_tree_probe(int fd)
     return folder_probe(&probe, fd, ".", 0);
 }
 
-/* --- walking --------------------------------------------------------------------------- */
+/* --- walking ---------------------------------------------------------------------------
+ */
 
 const char *nd_msprobe_path(struct dump *dump, const char *folder, const char *name)
 {
@@ -225,7 +227,8 @@ static enum nd_status walk(struct dump *dump, const char *folder, unsigned depth
     return ND_OK;
 }
 
-/* --- order and processes --------------------------------------------------------------- */
+/* --- order and processes ---------------------------------------------------------------
+ */
 
 static int compare_number(int64_t a, int64_t b)
 {

@@ -183,7 +183,8 @@ def dump_dtype(case, chooser):
                 else narrow.float().numpy()
     if declared:
         case['meta']['cand_dtype'] = dtype
-    case['truth'].update(layer_idx=None, any_layer=True,
+    # A declared type explains its rounding: then no layer needs to be named.
+    case['truth'].update(layer_idx=None, any_layer=True, may_be_covered=declared,
                          params={'dtype': dtype, 'declared': declared})
     return case['meta']['dtype'] == 'fp32'
 

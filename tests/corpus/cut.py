@@ -62,7 +62,8 @@ def cut(case, around):
 
 def clear_enough(truth):
     if truth['kind'] in ALWAYS_VISIBLE or truth.get('base') in ALWAYS_VISIBLE:
-        return True
+        # A narrow type that the dump declares is no riddle.
+        return not truth['params'].get('declared')
     noise = max(truth.get('noise_rel_l2', 0), FLOOR[truth['dtype']])
     return 'effect_rel_l2' not in truth or truth['effect_rel_l2'] > EFFECT * noise
 

@@ -2,6 +2,7 @@
  * msprobe dumps: trees that mindstudio-probe 26.2.0 wrote with PyTorch on a CPU
  * (data/msprobe/make_msprobe.py), and records written by hand for what it does not do there.
  */
+#define _GNU_SOURCE /* symlink */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
