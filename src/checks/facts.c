@@ -202,6 +202,17 @@ static void facts_product(const struct layer_pair_view *pair, struct layer_facts
     facts->floor = fmax(facts->floor, 0x1p-24 * sqrt(terms) / 4);
 }
 
+static double facts_noise(const struct diagnosis_input *input, size_t i)
+{
+    double noise = 0;
+
+    for (int side = 0; side < 2; side++)
+        if (input->rerun[side].given && input->rerun[side].drift != NULL &&
+            input->rerun[side].drift[i] > noise)
+            noise = input->rerun[side].drift[i];
+    return noise;
+}
+
 struct gathering {
     const struct diagnosis_input *input;
     struct layer_facts *facts;
@@ -281,6 +292,7 @@ static void gather_one(void *user, size_t i, unsigned worker)
     facts_slots(layer, facts);
     facts_precision(layer, pair, facts);
     facts_product(pair, facts);
+    facts->noise = facts_noise(job->input, i);
     if (!replay_worthwhile(facts))
         return;
     if (facts->in.count > 0)

@@ -173,13 +173,15 @@ static bool judge_replay(struct walk *walk, size_t i)
     if (replay->flag == REPLAY_FOLLOWS) {
         say_innocent(walk, i,
                      ND_PHRASE(walk->arena, "why.follows", ND_NUMBER("residual", own->rel),
-                               ND_NUMBER("reference", other->rel)));
+                               ND_NUMBER("reference", other->rel),
+                               ND_NUMBER("whole", replay->whole)));
         return true;
     }
     say(walk, i, ND_ROLE_ORIGIN, ORIGIN_REPLAY,
         ND_PHRASE(walk->arena, ids[replay->flag], ND_NUMBER("is_candidate", replay->side),
-                  ND_NUMBER("residual", own->rel), ND_NUMBER("other", other->rel),
-                  ND_NUMBER("local", own->local), ND_NUMBER("slope", own->slope),
+                  ND_NUMBER("whole", replay->whole), ND_NUMBER("residual", own->rel),
+                  ND_NUMBER("other", other->rel), ND_NUMBER("local", own->local),
+                  ND_NUMBER("slope", own->slope),
                   ND_NUMBER("count", (double)own->mismatches)));
     return true;
 }

@@ -23,12 +23,69 @@ static struct nd_step step_with(struct arena *arena, const struct nd_result *res
     return step;
 }
 
-static struct nd_step step_randomness(struct arena *arena, const struct nd_result *result)
+/* The first layer that a side's second run did not repeat; NULL: none that is known. */
+static const char *rerun_first(const struct diagnosis_input *input,
+                               const struct side_evidence *rerun)
 {
-    struct nd_step step =
-        step_with(arena, result, "randomness", "--rerun-candidate", "SECOND_CANDIDATE_RUN");
+    for (size_t i = 0; rerun->drift != NULL && i < input->result->layer_count; i++)
+        if (rerun->drift[i] > 0)
+            return input->result->layers[i].name;
+    return NULL;
+}
 
-    step.evidence = nd_phrase_plain("step.randomness.open");
+static bool is_repeated(const struct side_evidence *rerun)
+{
+    return rerun->compared > 0 && rerun->bit_equal;
+}
+
+/* The side whose reruns have something to say: one that did not repeat itself first. */
+static int rerun_side(const struct side_evidence *rerun)
+{
+    if (rerun[1].given && !is_repeated(&rerun[1]))
+        return 1;
+    if (rerun[0].given && !is_repeated(&rerun[0]))
+        return 0;
+    return rerun[1].given || !rerun[0].given;
+}
+
+static struct nd_phrase rerun_differs(struct arena *arena,
+                                      const struct diagnosis_input *input, int side)
+{
+    const struct side_evidence *rerun = &input->rerun[side];
+    const char *first = rerun_first(input, rerun);
+
+    if (rerun->compared == 0)
+        return ND_PHRASE(arena, "step.randomness.nothing", ND_NUMBER("is_candidate", side));
+    if (first == NULL)
+        return ND_PHRASE(arena, "step.randomness.bits", ND_NUMBER("is_candidate", side));
+    return ND_PHRASE(arena, "step.randomness.differs", ND_NUMBER("is_candidate", side),
+                     ND_NUMBER("drift", rerun->worst), ND_WORD("layer", first));
+}
+
+/*
+ * Reruns that are not bit-equal leave the step open: as long as a side does not repeat
+ * itself, its drift cannot be told from its noise.
+ */
+static struct nd_step step_randomness(struct arena *arena,
+                                      const struct diagnosis_input *input)
+{
+    const struct side_evidence *rerun = input->rerun;
+    const int side = rerun_side(rerun);
+
+    if (rerun[side].given && is_repeated(&rerun[side]))
+        return (struct nd_step){
+            .id = "randomness",
+            .status = ND_STEP_DONE,
+            .evidence = ND_PHRASE(arena, "step.randomness.done",
+                                  ND_NUMBER("both", rerun[0].given && rerun[1].given),
+                                  ND_NUMBER("is_candidate", side),
+                                  ND_NUMBER("layers", (double)rerun[side].compared))};
+    struct nd_step step = step_with(
+        arena, input->result, "randomness",
+        side == 1 ? "--rerun-candidate" : "--rerun-reference",
+        side == 1 ? "SECOND_CANDIDATE_RUN" : "SECOND_REFERENCE_RUN");
+    step.evidence = rerun[side].given ? rerun_differs(arena, input, side)
+                                      : nd_phrase_plain("step.randomness.open");
     return step;
 }
 
@@ -53,10 +110,41 @@ static bool is_disguised(const struct diagnosis_input *input,
     return all > 0 && narrow * 2 > all;
 }
 
+/* What the float32 runs said about each other. */
+static struct nd_step step_fp32_given(struct arena *arena,
+                                      const struct diagnosis_input *input)
+{
+    const struct side_evidence *fp32 = &input->fp32;
+    struct nd_step step = {.id = "fp32", .status = ND_STEP_DONE};
+
+    if (fp32->over == 0) {
+        step.evidence = ND_PHRASE(arena, "step.fp32.agrees",
+                                  ND_NUMBER("layers", (double)fp32->compared),
+                                  ND_NUMBER("drift", fp32->worst));
+        return step;
+    }
+    /* Next: locate it in float32, where no rounding hides it. */
+    const char **argv = nd_arena_alloc(arena, MAX_ARGUMENTS, sizeof *argv);
+    step.status = ND_STEP_FAILED;
+    if (argv != NULL && input->fp32_path[0] != NULL && input->fp32_path[1] != NULL) {
+        argv[step.argc++] = "normdiff";
+        argv[step.argc++] = input->fp32_path[0];
+        argv[step.argc++] = input->fp32_path[1];
+        step.argv = argv;
+    }
+    step.evidence = ND_PHRASE(arena, "step.fp32.diverges",
+                              ND_NUMBER("layers", (double)fp32->over),
+                              ND_NUMBER("drift", fp32->worst),
+                              ND_WORD("layer", fp32->first_over));
+    return step;
+}
+
 static struct nd_step step_fp32(struct arena *arena, const struct diagnosis_input *input,
                                 const struct layer_facts *facts)
 {
     const struct nd_result *result = input->result;
+    if (input->fp32.given && input->fp32.compared > 0)
+        return step_fp32_given(arena, input);
     const bool single = is_single(&result->dump[0]) && is_single(&result->dump[1]);
 
     if (single && !is_disguised(input, facts))
@@ -71,8 +159,20 @@ static struct nd_step step_fp32(struct arena *arena, const struct diagnosis_inpu
     return step;
 }
 
-static struct nd_step step_layers(struct arena *arena, const struct nd_result *result)
+static struct nd_step step_layers(struct arena *arena, const struct diagnosis_input *input)
 {
+    const struct nd_result *result = input->result;
+    const struct side_evidence *golden = input->golden;
+
+    if (golden[0].given && golden[1].given)
+        return (struct nd_step){
+            .id = "layers",
+            .status = ND_STEP_DONE,
+            .evidence = ND_PHRASE(arena, "step.layers.golden",
+                                  ND_NUMBER("layers", (double)result->layer_count),
+                                  ND_NUMBER("golden", (double)golden[1].compared),
+                                  ND_NUMBER("reference", golden[0].worst),
+                                  ND_NUMBER("candidate", golden[1].worst))};
     return (struct nd_step){
         .id = "layers",
         .status = ND_STEP_DONE,
@@ -110,9 +210,9 @@ enum nd_status nd_steps_make(const struct diagnosis_input *input,
 
     if (steps == NULL)
         return nd_fail_memory(err);
-    steps[0] = step_randomness(arena, input->result);
+    steps[0] = step_randomness(arena, input);
     steps[1] = step_fp32(arena, input, facts);
-    steps[2] = step_layers(arena, input->result);
+    steps[2] = step_layers(arena, input);
     steps[3] = step_norm(arena, subject);
     ret->steps = steps;
     ret->step_count = 4;
