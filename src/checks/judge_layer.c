@@ -275,6 +275,27 @@ static void judge_growth(struct walk *walk, size_t i)
         say_innocent(walk, i, why);
 }
 
+/*
+ * A layer that is no further off than a side is from its own second run is no origin: the
+ * drift is a difference of two draws of that noise.  Drift that people would see stays
+ * unexplained, so that the layer is still shown.
+ */
+static void judge_noise(struct walk *walk, size_t i)
+{
+    const struct layer_facts *facts = &walk->facts[i];
+    const enum origin_kind kind = walk->origin->kinds[i];
+    const enum nd_tier tier = walk_layer(walk, i)->tier;
+
+    if (!(facts->noise > 0) || facts->out.is_integer || facts->out.rel > 2 * facts->noise ||
+        (kind != ORIGIN_REPLAY && kind != ORIGIN_BOUND && kind != ORIGIN_GROWTH))
+        return;
+    say(walk, i,
+        tier == ND_TIER_ELEVATED || tier == ND_TIER_FAULT ? ND_ROLE_UNKNOWN : ND_ROLE_CLEAN,
+        ORIGIN_NONE,
+        ND_PHRASE(walk->arena, "why.noise", ND_NUMBER("drift", facts->out.rel),
+                  ND_NUMBER("noise", facts->noise)));
+}
+
 void nd_walk_judge(struct walk *walk, size_t i)
 {
     const struct layer_facts *facts = &walk->facts[i];
@@ -294,7 +315,7 @@ void nd_walk_judge(struct walk *walk, size_t i)
     }
     if (facts->out.count == 0 && !facts->out.is_integer)
         return;
-    if (judge_weights(walk, i) || judge_replay(walk, i) || judge_bound(walk, i))
-        return;
-    judge_growth(walk, i);
+    if (!judge_weights(walk, i) && !judge_replay(walk, i) && !judge_bound(walk, i))
+        judge_growth(walk, i);
+    judge_noise(walk, i);
 }

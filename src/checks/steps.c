@@ -76,8 +76,9 @@ static struct nd_step step_randomness(struct arena *arena,
         return (struct nd_step){
             .id = "randomness",
             .status = ND_STEP_DONE,
-            .evidence = ND_PHRASE(arena, "step.randomness.done",
-                                  ND_NUMBER("both", rerun[0].given && rerun[1].given),
+            .evidence = ND_PHRASE(arena,
+                                  rerun[0].given && rerun[1].given ? "step.randomness.both"
+                                                                   : "step.randomness.done",
                                   ND_NUMBER("is_candidate", side),
                                   ND_NUMBER("layers", (double)rerun[side].compared))};
     struct nd_step step = step_with(

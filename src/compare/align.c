@@ -28,6 +28,21 @@ static const char *normalised(struct arena *arena, const void *user, const struc
     return nd_normalised_name(arena, layer->name);
 }
 
+/* Names that end in the layer's own class: "Module.emb.Linear.forward.0" is "emb". */
+static const char *classless(struct arena *arena, const void *user, const struct dump_layer *layer,
+                             unsigned side)
+{
+    const char *name = normalised(arena, user, layer, side);
+    const char *dot = name == NULL ? NULL : strrchr(name, '.');
+
+    if (dot == NULL || layer->type[0] == '\0')
+        return name;
+    const char *type = nd_normalised_name(arena, layer->type);
+    return type == NULL || strcmp(dot + 1, type) != 0
+               ? name
+               : nd_arena_copy(arena, name, (size_t)(dot - name));
+}
+
 /* Names whose separators were escaped: "layers.3/norm" became "layers_3_norm". */
 static const char *escaped(struct arena *arena, const void *user, const struct dump_layer *layer,
                            unsigned side)
@@ -188,6 +203,7 @@ static enum nd_status align_layers(struct comparison *comparison, struct side_la
     ND_TRY(nd_align_fused(comparison, sides, fusion, err));
     ND_TRY(nd_align_by_key(arena, sides, own_name, NULL, ND_MATCH_EXACT, err));
     ND_TRY(nd_align_by_key(arena, sides, normalised, NULL, ND_MATCH_NORMALISED, err));
+    ND_TRY(nd_align_by_key(arena, sides, classless, NULL, ND_MATCH_NORMALISED, err));
     ND_TRY(nd_align_by_key(arena, sides, escaped, NULL, ND_MATCH_NORMALISED, err));
     ND_TRY(nd_align_by_order(arena, sides, err));
     if (sides[0].count == 1 && sides[1].count == 1 && sides[0].partner[0] == ND_NO_INDEX) {

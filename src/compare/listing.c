@@ -29,7 +29,7 @@ static void row_from_moments(const struct nd_moments *m, struct nd_list_slot *ro
 {
     row->n = m->total;
     row->nonfinite = (struct nd_nonfinite_side){m->side[0].nan, m->side[0].pos_inf,
-                                                m->side[0].neg_inf + m->masked};
+                                                m->side[0].neg_inf};
     row->has_stats = m->n > 0;
     if (m->n == 0)
         return;
@@ -44,7 +44,7 @@ static void list_slot(void *user, size_t i, unsigned worker)
     const struct list_work *work = user;
     struct list_job        *job = &work->jobs[i];
     const enum nd_dtype     real[2] = {nd_slot_dtype(job->slot), nd_slot_dtype(job->slot)};
-    struct moments_policy   policy = {.scale = 1};
+    struct moments_policy   policy = {.scale = 1, .no_masks = true};
     struct open_slot        open;
     struct nd_error         err = {0};
     struct nd_moments       moments;

@@ -16,7 +16,7 @@ bool nd_statistics_of_values(const struct comparison *comparison, const struct t
 {
     const struct tensor_view    both[2] = {*view, *view};
     const enum nd_dtype         reals[2] = {real, real};
-    const struct moments_policy policy = {.scale = 1};
+    const struct moments_policy policy = {.scale = 1, .no_masks = true};
     struct nd_moments           m;
 
     nd_measure_serially(comparison->kernels, both, reals, &policy, &m);
@@ -27,14 +27,17 @@ bool nd_statistics_of_values(const struct comparison *comparison, const struct t
         ret->is_nan[s] = m.side[0].nan > 0;
     }
     ret->nan_count = m.side[0].nan;
-    const bool pos = m.side[0].pos_inf > 0, neg = m.side[0].neg_inf + m.masked > 0;
+    const bool pos = m.side[0].pos_inf > 0, neg = m.side[0].neg_inf > 0;
     if (m.side[0].nan > 0 || m.n == 0)
         return false;
     const double n = (double)m.n;
     ret->value[STATISTIC_MAX] = pos ? (double)INFINITY : m.max[0];
-    ret->value[STATISTIC_MIN] = neg ? NOTHING : m.min[0]; /* masked: which constant is lost */
-    ret->value[STATISTIC_MEAN] = pos || neg ? NOTHING : m.sum_r / n;
-    ret->value[STATISTIC_NORM] = pos || neg ? NOTHING : sqrt(m.sum_rr);
+    ret->value[STATISTIC_MIN] = neg ? -(double)INFINITY : m.min[0];
+    ret->value[STATISTIC_MEAN] = pos && neg ? NOTHING
+                                 : pos      ? (double)INFINITY
+                                 : neg      ? -(double)INFINITY
+                                            : m.sum_r / n;
+    ret->value[STATISTIC_NORM] = pos || neg ? (double)INFINITY : sqrt(m.sum_rr);
     return true;
 }
 

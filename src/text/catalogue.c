@@ -22,6 +22,8 @@ static const struct entry entries[] = {
 #include "text/help.def"
 #include "text/compare.def"
 #include "text/diagnosis.def"
+#include "text/evidence.def"
+#include "text/product_causes.def"
 #undef ND_TEXT
 };
 /* clang-format on */

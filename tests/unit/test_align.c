@@ -120,6 +120,17 @@ static void wrappers_separators_and_synonyms_are_looked_through(void **state)
                      "x.y#0=x_y#0/normalised");
 }
 
+static void a_class_at_the_end_of_a_name_is_looked_through(void **state)
+{
+    struct fixture f = {0};
+
+    (void)state;
+    assert_int_equal(align(&f, (const struct spec[]){{"emb", "Linear", 0, 1}, {"a.Linear", "ReLU", 0, 1}, {0}},
+                           (const struct spec[]){{"Module.emb.Linear.forward.0", "Linear", 0, 1}, {"a", "ReLU", 0, 1}, {0}}),
+                     ND_OK);
+    assert_pairs(&f, "emb#0=Module.emb.Linear.forward.0#0/normalised a.Linear#0=-#0/none");
+}
+
 static void order_pairs_equal_types_and_shapes_of_one_parent(void **state)
 {
     struct fixture f = {0};
@@ -238,6 +249,7 @@ int main(void)
         cmocka_unit_test(equal_names_pair_whatever_their_order),
         cmocka_unit_test(repeats_pair_by_call_number_then_in_order),
         cmocka_unit_test(wrappers_separators_and_synonyms_are_looked_through),
+        cmocka_unit_test(a_class_at_the_end_of_a_name_is_looked_through),
         cmocka_unit_test(order_pairs_equal_types_and_shapes_of_one_parent),
         cmocka_unit_test(one_layer_each_is_a_pair_whatever_the_names),
         cmocka_unit_test(nothing_in_common_is_an_error),
