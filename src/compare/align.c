@@ -213,68 +213,6 @@ static enum nd_status align_layers(struct comparison *comparison, struct side_la
     return ND_OK;
 }
 
-static int slot_order(const void *a, const void *b)
-{
-    return strcmp((*(const struct dump_slot *const *)a)->name,
-                  (*(const struct dump_slot *const *)b)->name);
-}
-
-/* A layer's slots sorted by name: a hostile layer may hold very many. */
-static const struct dump_slot **slots_by_name(struct arena *arena, const struct dump_layer *layer)
-{
-    const struct dump_slot **list = nd_arena_alloc(arena, layer->slot_count + 1, sizeof *list);
-
-    for (size_t i = 0; list != NULL && i < layer->slot_count; i++)
-        list[i] = &layer->slots[i];
-    if (list != NULL)
-        qsort(list, layer->slot_count, sizeof *list, slot_order);
-    return list;
-}
-
-static const struct dump_slot *slot_find(const struct dump_slot **list, size_t count,
-                                         const char *name)
-{
-    const struct dump_slot         key = {.name = name}, *wanted = &key;
-    const struct dump_slot *const *hit =
-        count == 0 ? NULL : bsearch(&wanted, list, count, sizeof *list, slot_order);
-
-    return hit == NULL ? NULL : *hit;
-}
-
-/* The reference's slots in its order, then those that only the candidate has. */
-static enum nd_status pair_slots(struct comparison *comparison, struct layer_pair *pair,
-                                 struct nd_error *err)
-{
-    static const struct dump_layer nothing;
-    const struct dump_layer       *a = pair->side[0];
-    const struct dump_layer       *b = pair->side[1] == NULL ? &nothing : pair->side[1];
-    const struct dump_slot       **of_a = slots_by_name(comparison->arena, a);
-    const struct dump_slot       **of_b = slots_by_name(comparison->arena, b);
-
-    pair->slots = nd_arena_alloc(comparison->arena, a->slot_count + b->slot_count + 1,
-                                 sizeof *pair->slots);
-    if (pair->slots == NULL || of_a == NULL || of_b == NULL)
-        return nd_fail_memory(err);
-    for (size_t i = 0; i < a->slot_count; i++) {
-        if (!nd_select_slot(comparison->options, a->slots[i].name))
-            continue;
-        struct slot_pair *slot = &pair->slots[pair->slot_count++];
-        slot->side[0] = &a->slots[i];
-        slot->side[1] = slot_find(of_b, b->slot_count, a->slots[i].name);
-    }
-    for (size_t i = 0; i < b->slot_count; i++)
-        if (slot_find(of_a, a->slot_count, b->slots[i].name) == NULL &&
-            nd_select_slot(comparison->options, b->slots[i].name))
-            pair->slots[pair->slot_count++].side[1] = &b->slots[i];
-    /* Two lone tensors are a pair whatever their slots are called. */
-    if (pair->match == ND_MATCH_LONE && a->slot_count == 1 && b->slot_count == 1 &&
-        pair->slot_count == 2) {
-        pair->slots[0].side[1] = &b->slots[0];
-        pair->slot_count = 1;
-    }
-    return ND_OK;
-}
-
 static int name_order(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -341,7 +279,7 @@ static enum nd_status make_pairs(struct comparison *comparison, const struct sid
             pair->side[1] = sides[1].layers[sides[0].partner[i]];
         pair->step = pair->side[0]->step;
         pair->rank = pair->side[0]->rank;
-        ND_TRY(pair_slots(comparison, pair, err));
+        ND_TRY(nd_pair_slots(comparison, pair, err));
     }
     for (size_t i = 0; i < sides[1].count; i++)
         if (sides[1].partner[i] == ND_NO_INDEX)

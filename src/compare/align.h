@@ -29,6 +29,10 @@ enum nd_status nd_align_by_key(struct arena *arena, struct side_layers *sides, k
 enum nd_status nd_align_by_order(struct arena *arena, struct side_layers *sides,
                                  struct nd_error *err);
 
+/* The reference's slots in its order, then those that only the candidate has. */
+enum nd_status nd_pair_slots(struct comparison *comparison, struct layer_pair *pair,
+                             struct nd_error *err);
+
 /* A layer's name without the frame that frameworks put around it; see names there. */
 const char *nd_normalised_name(struct arena *arena, const char *name);
 

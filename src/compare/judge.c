@@ -57,15 +57,33 @@ static bool must_be_there(const struct slot_pair *slot)
            !is_kind(slot, "state_after");
 }
 
+/* Slots of one direction share a scale: gradients among themselves, outputs among
+ * themselves.  An output is not residue because its input is large (in bfloat16, 64 u is a
+ * quarter of it), and nothing is known of inputs, parameters and states. */
+enum scale_group { SCALE_NONE, SCALE_GRADIENT, SCALE_OUTPUT, SCALE_COUNT };
+
+static enum scale_group scale_group_of(const struct layer_pair *layer, const struct slot_pair *slot)
+{
+    if (is_kind(slot, "param") || is_kind(slot, "state") || is_kind(slot, "state_after"))
+        return SCALE_NONE;
+    if (is_kind(slot, "grad") || layer->side[0]->direction == DIRECTION_BACKWARD)
+        return SCALE_GRADIENT;
+    return is_kind(slot, "input") ? SCALE_NONE : SCALE_OUTPUT;
+}
+
 static void mark_negligible(const struct comparison *comparison, struct layer_pair *layer)
 {
     const double floor = comparison->options->abs_floor;
-    double       largest = 0;
+    double       largest[SCALE_COUNT] = {0};
 
     for (size_t s = 0; s < layer->slot_count; s++)
-        for (unsigned side = 0; side < 2; side++)
-            if (layer->slots[s].measured && layer->slots[s].rms[side] > largest)
-                largest = layer->slots[s].rms[side];
+        for (unsigned side = 0; side < 2; side++) {
+            const struct slot_pair *slot = &layer->slots[s];
+            double                 *most = &largest[scale_group_of(layer, slot)];
+            if (slot->measured && slot->rms[side] > *most)
+                *most = slot->rms[side];
+        }
+    largest[SCALE_NONE] = 0;
     for (size_t s = 0; s < layer->slot_count; s++) {
         struct slot_pair *slot = &layer->slots[s];
         if (!slot->measured || slot->integer || slot->moments.differ == 0)
@@ -73,7 +91,8 @@ static void mark_negligible(const struct comparison *comparison, struct layer_pa
         const double u = nd_dtype_roundoff(
             nd_dtype_coarser(nd_slot_dtype(slot->side[0]),
                              slot->side[1] == NULL ? ND_DTYPE_NONE : nd_slot_dtype(slot->side[1])));
-        const double bound = isnan(floor) ? NEGLIGIBLE_UNITS * u * largest : 0;
+        const double bound = isnan(floor) ? NEGLIGIBLE_UNITS * u * largest[scale_group_of(layer, slot)]
+                                           : 0;
         slot->negligible = isnan(floor) ? slot->rms[0] <= bound && slot->rms[1] <= bound
                                         : slot->moments.max_abs / slot->moments.scale <= floor;
         if (slot->negligible)

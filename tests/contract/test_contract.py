@@ -126,6 +126,13 @@ class Tiers(Case):
         self.assertEqual(bias["tier"], "elevated")
         self.assertIn("rounding_residue", bias["notes"])
 
+    def test_an_output_is_no_residue_of_its_large_input(self):
+        def dump(output):
+            return normdiff_dump([("n", "LayerNorm", {"input.0": ("BF16", [4], [64.0, -64.0, 32.0, 8.0]),
+                                                      "output.0": ("BF16", [4], output)})])
+        report = self.compare(dump([1.0, -1.0, 0.5, 0.25]), dump([2.0, -2.0, 1.0, 0.5]), status=1)
+        self.assertEqual(report["layers"][0]["fails"], "drift")
+
     def test_huge_and_tiny_float64_keep_their_ratio(self):
         for size in (1e200, 1e-200, 1e-300, 1e300):
             report = self.tensors([3 * size, 4 * size], [3 * size, 4.6 * size], dtype="F64", status=1)
