@@ -293,6 +293,7 @@ struct nd_list_slot {
     double           max, min, mean, norm; /* NAN: unknown */
     struct nd_nonfinite_side nonfinite;
     uint64_t         n;
+    bool             is_nan[4]; /* max, min, mean, norm: NaN was printed, it is not unknown */
 };
 struct nd_list_layer {
     const char                *name, *type, *direction;

@@ -96,7 +96,7 @@ enum nd_status nd_map_fd(int fd, struct map *ret_map, struct nd_error *err)
     if (fstat(fd, &st) != 0)
         return nd_fail_errno(err, NULL, errno);
     if (!S_ISREG(st.st_mode))
-        return nd_fail(err, ND_ERR_IO, "a regular file, a directory, or '-' for a pipe",
+        return nd_fail(err, ND_ERR_IO, "a regular file",
                        S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
     map.size = (uint64_t)st.st_size;
     if (map.size > SIZE_MAX)

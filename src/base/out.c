@@ -27,6 +27,14 @@ void nd_out_printf(struct out *out, const char *fmt, ...)
     nd_text_add(&out->text, buf, (size_t)len < sizeof buf ? (size_t)len : sizeof buf - 1);
 }
 
+/* Characters of three bytes that move, break or hide what stands beside them: directions,
+ * U+2028 and U+2029 (line ends to many a reader) and the byte order mark. */
+static bool utf8_disturbs(unsigned code)
+{
+    return (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
+           code == 0xfeff;
+}
+
 /* Length of the valid UTF-8 character at p (no overlong forms, surrogates, or C1 control
  * characters, which terminals obey); 0: not one. */
 static size_t utf8_len(const unsigned char *p)
@@ -37,8 +45,8 @@ static size_t utf8_len(const unsigned char *p)
         return p[0] == 0xc2 && p[1] < 0xa0 ? 0 : 2;
     if ((p[0] & 0xf0) == 0xe0 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80) {
         const unsigned code = (unsigned)(p[0] & 15) << 12 | (unsigned)(p[1] & 63) << 6 | (p[2] & 63u);
-        const bool bidi = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-        return code < 0x800 || (code >= 0xd800 && code <= 0xdfff) || code >= 0xfffe || bidi ? 0 : 3;
+        const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+        return code < 0x800 || surrogate || code >= 0xfffe || utf8_disturbs(code) ? 0 : 3;
     }
     if (p[0] >= 0xf0 && p[0] <= 0xf4 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80 &&
         (p[3] & 0xc0) == 0x80) {
@@ -74,7 +82,9 @@ void nd_out_xml(struct out *out, const char *string)
             nd_out_raw(out, "&gt;");
         else if (*p == '"')
             nd_out_raw(out, "&quot;");
-        else if (len == 0 || (*p < 0x20 && *p != '\t' && *p != '\n') || *p == 0x7f)
+        else if (*p == '\t' || *p == '\n') /* bare ones in an attribute become spaces */
+            nd_out_printf(out, "&#%d;", *p);
+        else if (len == 0 || *p < 0x20 || *p == 0x7f)
             nd_out_printf(out, "\\x%02x", *p);
         else
             nd_text_add(&out->text, (const char *)p, len);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "checks/affine_fit.h"
 
@@ -67,6 +68,16 @@ static bool product_bias(const struct subject *subject, double *ret_bias, uint64
     return false;
 }
 
+/* Residual with the bias taken away from what was expected, or added to it. */
+static double product_without(const struct subject *subject, const double *bias,
+                              double sign, double *moved)
+{
+    for (uint64_t i = 0; i < subject->count; i++)
+        moved[i] =
+            subject->expected[i] + sign * bias[product_channel(&subject->shape, i)];
+    return nd_flat_misfit(subject, moved, NULL);
+}
+
 static void affine_product(struct subject *subject, struct nd_finding *finding)
 {
     const uint64_t channels = product_channels(&subject->shape);
@@ -78,14 +89,21 @@ static void affine_product(struct subject *subject, struct nd_finding *finding)
     double *moved = malloc(subject->count * sizeof *moved);
     if (bias != NULL && moved != NULL) {
         const bool known = product_bias(subject, bias, channels);
-        for (uint64_t i = 0; i < subject->count; i++)
-            moved[i] = subject->expected[i] - bias[product_channel(&subject->shape, i)];
-        const double residual = nd_flat_misfit(subject, moved, NULL);
+        double residual = product_without(subject, bias, -1, moved);
+        enum nd_side side = nd_subject_side(subject);
+        /* Against the other side's output either may be the one that lacks the bias. */
+        if (known && !subject->is_replayed) {
+            const double reverse = product_without(subject, bias, 1, moved);
+            if (reverse < residual) {
+                residual = reverse;
+                side = subject->side == 1 ? ND_SIDE_REFERENCE : ND_SIDE_CANDIDATE;
+            }
+        }
         const struct hypothesis dropped = {.id = "bias_dropped",
                                            .residual = residual,
                                            .penalty = known ? 0 : 0.3,
                                            .is_free = !known,
-                                           .side = nd_subject_side(subject)};
+                                           .side = side};
         /* A shift of each channel halves many an error; only one that leaves nothing
          * counts. */
         if (known || residual <= 4 * subject->floor)
@@ -93,7 +111,7 @@ static void affine_product(struct subject *subject, struct nd_finding *finding)
         if (known && residual < 0.5 * subject->unexplained &&
             residual < 4 * subject->floor) {
             finding->status = ND_CHECK_MISMATCH;
-            finding->recovered[subject->side] = "no bias";
+            finding->recovered[side == ND_SIDE_CANDIDATE] = "no bias";
             finding->evidence = nd_phrase_plain("finding.affine.differs");
             finding->advice = nd_phrase_plain("advice.affine");
         }
@@ -128,6 +146,20 @@ static void affine_shift(struct subject *subject)
                                 .summary = nd_phrase_plain("summary.bias_dropped.free")});
 }
 
+/*
+ * 1 + w is a larger output: against it any error looks smaller.  It has to halve the error;
+ * and where the weight was fitted to the reference, and carries the reference's own fault,
+ * to leave nothing.
+ */
+static bool affine_is_tested(const struct subject *subject, const struct affine_try *try)
+{
+    if (strcmp(try->id, "one_plus_weight") != 0)
+        return true;
+    const double residual = nd_norm_misfit(subject, &try->model, NULL);
+    return residual < 0.5 * subject->unexplained &&
+           (subject->formula.study.weights_known || residual <= 4 * subject->floor);
+}
+
 static void affine_run(struct subject *subject, struct nd_finding *finding)
 {
     const struct norm_model *model = nd_subject_model(subject);
@@ -147,6 +179,8 @@ static void affine_run(struct subject *subject, struct nd_finding *finding)
         affine_shift(subject);
     const size_t count = affine_tries(model, tries);
     for (size_t i = 0; i < count; i++) {
+        if (!affine_is_tested(subject, &tries[i]))
+            continue;
         const double residual =
             nd_propose_norm(subject, tries[i].id, &tries[i].model, 0, NULL, 0);
         if (residual < best) {

@@ -116,6 +116,8 @@ static void damage_propose(struct subject *subject, const struct damage *damage,
                                                  subject, subject->expected, damage->keep),
                                              .floor = damage->floor,
                                              .penalty = 2 * left_out + penalty,
+                                             /* the worst channel of many is no damage */
+                                             .is_free = subject->is_one_sided,
                                              .side = nd_subject_side(subject),
                                              .params = params,
                                              .param_count = count});

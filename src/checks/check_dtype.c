@@ -10,13 +10,6 @@
 
 enum { DTYPE_BUDGET = 1 << 22 };
 
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return *left < *right ? -1 : *left > *right;
-}
-
 struct dtype_evidence {
     enum grid grid[2];
     double share[2]; /* of each side's values on the coarser grid */
@@ -136,70 +129,6 @@ static void dtype_propose_declared(struct subject *subject)
     });
 }
 
-/*
- * The median channel's error over the rms of all: near 1 where rounding hits every channel
- * alike, far below where a few are wrong.
- */
-static double dtype_evenness(const struct subject *subject)
-{
-    const struct nd_shape *shape = &subject->shape;
-    const uint64_t channels =
-        shape->rank == 0 ? 0 : shape->dim[shape->rank == 4 ? 1 : shape->rank - 1];
-    double squares = 0;
-
-    if (subject->actual == NULL || channels < 4)
-        return 0;
-    const uint64_t inner = shape->rank == 4 ? shape->dim[2] * shape->dim[3] : 1;
-    double *errors = calloc(channels, sizeof *errors),
-           *sizes = calloc(channels, sizeof *sizes);
-    for (uint64_t i = 0; errors != NULL && sizes != NULL && i < subject->count; i++) {
-        const uint64_t c = i / inner % channels;
-        const double z = subject->expected[i], e = subject->actual[i] - z;
-        errors[c] += isfinite(e) ? e * e : 0;
-        sizes[c] += isfinite(e) ? z * z : 0;
-    }
-    double even = 0;
-    if (errors != NULL && sizes != NULL) {
-        for (uint64_t c = 0; c < channels; c++) {
-            errors[c] = sizes[c] > 0 ? errors[c] / sizes[c] : 0;
-            squares += errors[c];
-        }
-        qsort(errors, channels, sizeof *errors, ascending);
-        even = squares > 0 ? sqrt(errors[channels / 2] / (squares / (double)channels)) : 0;
-    }
-    free(errors);
-    free(sizes);
-    return even;
-}
-
-/*
- * A product whose operands were rounded is off by 0.60 u of their type, whatever the number
- * of terms, and in all channels alike: size and shape are a fingerprint, no more.
- */
-static void dtype_propose_operands(struct subject *subject)
-{
-    static const enum grid grids[] = {GRID_HF32, GRID_TF32, GRID_BF16};
-    const struct layer_facts *own = subject->own;
-    const double rel = own->out.rel, in = own->in.count > 0 ? own->in.rel : 0;
-
-    if (own->op == NULL || !own->op->product || own->roundoff != 0x1p-24 || !(rel > 2 * in))
-        return;
-    const double even = dtype_evenness(subject);
-    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
-        const double ratio =
-            sqrt(rel * rel - in * in) / (0.6006 * nd_grid_roundoff(grids[i]));
-        if (ratio < 0.75 || ratio > 1.33)
-            continue;
-        const struct hypothesis operands = {.id = "matmul_lowp",
-                                            .residual = (double)NAN,
-                                            .penalty = fabs(log(ratio)) - 0.5,
-                                            .is_fingerprint =
-                                                even > 0.35 && ratio > 0.8 && ratio < 1.25};
-        ND_PROPOSE(subject, operands, ND_WORD("dtype", nd_grid_name(grids[i])),
-                   ND_NUMBER("ratio", ratio));
-    }
-}
-
 static void dtype_run(struct subject *subject, struct nd_finding *finding)
 {
     struct dtype_evidence look;
@@ -226,10 +155,8 @@ static void dtype_run(struct subject *subject, struct nd_finding *finding)
         finding->advice = nd_phrase_plain("advice.dtype.declared");
         dtype_propose_declared(subject);
     }
-    if (look.grid[0] == look.grid[1]) {
-        dtype_propose_operands(subject);
+    if (look.grid[0] == look.grid[1])
         return;
-    }
     const int side = look.grid[1] < look.grid[0];
     if (look.share[!side] > 0.5)
         return; /* sparse or rounded values on both sides */

@@ -36,23 +36,24 @@ static double eps_snapped(const struct eps_fit *fit)
 /* --- without weights -------------------------------------------------------------------
  */
 
-/* Residual of the reference under an eps, its weights fitted anew. */
+/* Residual of the side that weights come from under an eps, with them fitted anew. */
 static double eps_profile(struct formula *formula, double eps)
 {
     struct norm_study *study = &formula->study;
+    const int side = study->fitted_on;
     struct residual residual;
 
     study->model[0].eps = study->model[1].eps = eps;
-    if (!nd_affine_fit(&formula->sample, 0, &study->model[0], study->fitted_weight,
+    if (!nd_affine_fit(&formula->sample, side, &study->model[side], study->fitted_weight,
                        study->fitted_bias) ||
-        !nd_norm_residual(&formula->sample, 0, &study->model[0], &residual))
+        !nd_norm_residual(&formula->sample, side, &study->model[side], &residual))
         return HUGE_VAL;
     return residual.rel;
 }
 
 enum { PROFILE_LIMIT = 1 << 17, PROFILE_GRID = 45, PROFILE_GOLDEN = 30 };
 
-/* The reference's eps where its weights are unknown too: a search with a fit at each point.
+/* That side's eps where its weights are unknown too: a search with a fit at each point.
  * Leaves the model at the value that was chosen. */
 static void eps_of_reference(struct formula *formula, struct eps_fit *ret)
 {
@@ -106,9 +107,9 @@ static void eps_recover(struct subject *subject, struct eps_evidence *evidence)
     if (!study->weights_known) {
         if (nd_sample_elements(&formula->sample) > PROFILE_LIMIT)
             return;
-        eps_of_reference(formula, &evidence->fit[0]);
-        evidence->has[0] = true;
-        if (!evidence->fit[0].identifiable)
+        eps_of_reference(formula, &evidence->fit[study->fitted_on]);
+        evidence->has[study->fitted_on] = true;
+        if (!evidence->fit[study->fitted_on].identifiable)
             (void)eps_profile(formula, before);
     }
     for (int side = 0; side < 2; side++)

@@ -24,13 +24,14 @@ struct permuted {
     bool *taken;
 };
 
-/* A cheap hash: +1 or -1 for the element `at` of a slice in sum `k`. */
-static double permuted_sign(uint64_t at, unsigned k)
+/* Random bits, one for each sum, for the element `at` of a slice. */
+static uint64_t permuted_bits(uint64_t at)
 {
-    uint64_t h = (at + 1) * 0x9e3779b97f4a7c15u + k * 0xbf58476d1ce4e5b9u;
+    uint64_t h = (at + 1) * 0x9e3779b97f4a7c15u; /* the mixing steps of splitmix64 */
 
-    h = (h ^ h >> 31) * 0x94d049bb133111ebu;
-    return h >> 63 != 0 ? 1 : -1;
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+    return h ^ h >> 31;
 }
 
 /* Sums with random signs: they are as far apart as the slices are, up to a factor. */
@@ -40,10 +41,11 @@ static void permuted_mark(const struct permuted *of, const double *values, doubl
     for (uint64_t o = 0, i = 0; o < of->outer; o++)
         for (uint64_t s = 0; s < of->slices; s++)
             for (uint64_t j = 0; j < of->inner; j++, i++) {
+                const uint64_t bits = permuted_bits(o * of->inner + j);
                 const double value = isfinite(values[i]) ? values[i] : 0;
-                for (unsigned k = 0; k < PERMUTED_WIDTH && value != 0; k++)
-                    mark[s * PERMUTED_WIDTH + k] +=
-                        value * permuted_sign(o * of->inner + j, k);
+                double *sums = mark + s * PERMUTED_WIDTH;
+                for (unsigned k = 0; k < PERMUTED_WIDTH; k++)
+                    sums[k] += (bits >> k & 1) != 0 ? value : -value;
             }
 }
 
@@ -58,30 +60,28 @@ static double permuted_gap(const struct permuted *of, uint64_t actual, uint64_t 
     return sum;
 }
 
-/* The nearest expected slice that is still free, its own place before others. */
-static uint64_t permuted_match(struct permuted *of)
+/* The nearest expected slice that is still free; slices that are alike (zeros, padding)
+ * stay where they are. */
+static uint64_t permuted_match(const struct permuted *of)
 {
     uint64_t moved = 0;
 
     memset(of->taken, 0, of->slices * sizeof *of->taken);
     for (uint64_t s = 0; s < of->slices; s++) {
-        double best = of->taken[s] ? HUGE_VAL : permuted_gap(of, s, s);
+        const double own = of->taken[s] ? HUGE_VAL : permuted_gap(of, s, s);
+        double best = HUGE_VAL;
         of->from[s] = s;
         for (uint64_t k = 0; k < of->slices; k++) {
-            /* Slices that are alike (zeros, padding) stay where they are. */
-            const double gap = of->taken[k] ? HUGE_VAL : permuted_gap(of, s, k);
-            if (gap < 0.25 * best || (of->taken[of->from[s]] && !of->taken[k])) {
-                best = gap;
+            if (of->taken[k])
+                continue;
+            const double gap = permuted_gap(of, s, k);
+            if (gap < best || of->taken[of->from[s]]) {
                 of->from[s] = k;
+                best = gap;
             }
         }
-        for (uint64_t k = 0; k < of->slices && of->from[s] != s; k++) {
-            const double gap = of->taken[k] ? HUGE_VAL : permuted_gap(of, s, k);
-            if (gap < best) {
-                best = gap;
-                of->from[s] = k;
-            }
-        }
+        if (own <= 4 * best && !of->taken[s])
+            of->from[s] = s;
         of->taken[of->from[s]] = true;
         moved += of->from[s] != s;
     }
@@ -102,7 +102,6 @@ static void permuted_propose(struct subject *subject, const struct permuted *of,
 {
     const bool of_channels =
         subject->shape.rank > 1 && of->axis == nd_flat_channel_axis(subject);
-    /* One place to another: as little freedom as the moved slices leave. */
     const struct hypothesis permuted = {
         .id = of_channels ? "channels_permuted" : "batch_permuted",
         .residual = residual,

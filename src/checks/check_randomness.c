@@ -14,11 +14,11 @@ static void randomness_source(struct subject *subject, int side, double noise)
     for (size_t i = 0; i < subject->index; i++)
         if (!subject->facts[i].container && rerun->drift[i] > noise / 8)
             return;
-    const struct hypothesis random = {
-        .id = "random_source",
-        .residual = (double)NAN,
-        .is_fingerprint = subject->own->out.rel <= 2 * noise,
-        .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE};
+    const struct hypothesis random = {.id = "random_source",
+                                      .residual = (double)NAN,
+                                      .is_fingerprint = subject->own->out.rel <= 2 * noise,
+                                      .side = side == 1 ? ND_SIDE_CANDIDATE
+                                                        : ND_SIDE_REFERENCE};
     ND_PROPOSE(subject, random, ND_NUMBER("noise", noise),
                ND_NUMBER("drift", subject->own->out.rel));
 }
@@ -30,7 +30,8 @@ static void randomness_run(struct subject *subject, struct nd_finding *finding)
     double noise = 0;
 
     for (int k = 0; k < 2; k++) {
-        if (!rerun[k].given || rerun[k].drift == NULL || isnan(rerun[k].drift[subject->index]))
+        if (!rerun[k].given || rerun[k].drift == NULL ||
+            isnan(rerun[k].drift[subject->index]))
             continue;
         if (side < 0 || rerun[k].drift[subject->index] > noise)
             side = k;

@@ -91,16 +91,40 @@ static void shards_divisor(struct subject *subject, const struct recipe_bench *b
     const double n = (double)subject->formula.sample.rows.row_len;
     const struct norm_recipe recipe = {.model = *bench->model, .var_factor = n / divisor};
 
-    if (!(divisor > 0) || divisor == n || (divisor == n - 1 && bench->model->centre))
+    if (!(divisor > 0) || divisor == n)
         return;
-    const struct hypothesis other = {.id = "wrong_divisor",
+    const bool unbiased = divisor == n - 1 && bench->model->centre;
+    const struct hypothesis other = {.id = unbiased ? "unbiased_variance" : "wrong_divisor",
                                      .residual = nd_recipe_misfit(bench, &recipe),
                                      .penalty = is_free ? 0.5 : 0.02,
                                      .is_free = is_free,
                                      .side = nd_subject_side(subject)};
-    if (shards_explain(subject, other.residual))
+    if (!shards_explain(subject, other.residual) ||
+        (is_free && other.residual > 4 * subject->floor))
+        return;
+    if (unbiased)
+        ND_PROPOSE(subject, other, ND_NUMBER("n", n));
+    else
         ND_PROPOSE(subject, other, ND_NUMBER("expected", n),
                    ND_NUMBER("divisor", divisor));
+}
+
+/* Weights fitted to a side that divides by n - 1 make the other one look too large. */
+static void shards_other_unbiased(struct subject *subject, const struct recipe_bench *bench)
+{
+    const double n = (double)subject->formula.sample.rows.row_len;
+    const struct norm_recipe recipe = {.model = *bench->model,
+                                       .var_factor = (n - 1) / n};
+
+    if (!bench->model->centre || n < 2)
+        return;
+    const struct hypothesis other = {.id = "unbiased_variance",
+                                     .residual = nd_recipe_misfit(bench, &recipe),
+                                     .penalty = 0.02,
+                                     .side = subject->side == 1 ? ND_SIDE_REFERENCE
+                                                                : ND_SIDE_CANDIDATE};
+    if (shards_explain(subject, other.residual))
+        ND_PROPOSE(subject, other, ND_NUMBER("n", n));
 }
 
 /* The divisor that the overall size of the output asks for. */
@@ -138,8 +162,11 @@ static void shards_divisors(struct subject *subject, const struct recipe_bench *
     if (bench->model->var != NULL)
         return;
     shards_divisor(subject, bench, 1, false);
-    shards_divisor(subject, bench, length + 1, false);
-    if (!bench->model->centre)
+    if (subject->formula.study.weights_known)
+        shards_divisor(subject, bench, length + 1, false);
+    else
+        shards_other_unbiased(subject, bench);
+    if (!bench->model->centre || subject->formula.study.mode == NORM_MODE_AFFINE)
         shards_divisor(subject, bench, length - 1, false);
     for (uint64_t block = 8; block <= 128; block *= 2) {
         const uint64_t padded = padded_to(n, block);

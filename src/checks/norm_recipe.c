@@ -247,16 +247,53 @@ static struct sample bench_window(const struct sample *sample, uint64_t worst,
     return window;
 }
 
+/*
+ * A BatchNorm of unknown mode and parameters is known as a scale and a shift per channel of
+ * its input.  On one batch that is the same as statistics of the batch and other weights.
+ */
+static const struct norm_model *bench_batch_model(const struct subject *subject)
+{
+    const struct norm_study *study = &subject->formula.study;
+    const struct sample *sample = &subject->formula.sample;
+    const double declared = study->declared_eps[study->fitted_on];
+    struct norm_model *model = nd_arena_alloc(subject->arena, 1, sizeof *model);
+    double *weight = nd_arena_alloc(subject->arena, study->channels, sizeof *weight);
+    double *bias = nd_arena_alloc(subject->arena, study->channels, sizeof *bias);
+
+    if (model == NULL || weight == NULL || bias == NULL || study->declared_mode[0] == 0 ||
+        study->declared_mode[1] == 0 || !sample->whole)
+        return NULL;
+    *model = (struct norm_model){.eps = isnan(declared) ? subject->norm->default_eps
+                                                        : declared,
+                                 .centre = true,
+                                 .weight = weight,
+                                 .bias = bias};
+    for (uint64_t i = 0; i < sample->count; i++) {
+        const uint64_t channel = nd_op_channel(&sample->rows, sample->row[i], 0);
+        double mean, var;
+        nd_norm_moments(sample->in[study->fitted_on][0] + i * sample->rows.row_len,
+                        sample->rows.row_len, &mean, &var);
+        weight[channel] = study->fitted_weight[channel] * sqrt(var + model->eps);
+        bias[channel] = study->fitted_bias[channel] + study->fitted_weight[channel] * mean;
+    }
+    return model;
+}
+
 bool nd_recipe_bench(const struct subject *subject, struct recipe_bench *ret)
 {
     const struct norm_model *model = nd_subject_model(subject);
+    const bool is_affine =
+        model != NULL && subject->formula.study.mode == NORM_MODE_AFFINE;
     const bool is_outside =
         !subject->is_rounded_input &&
         (subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP);
 
     if (model == NULL || !subject->is_trusted || is_outside ||
-        subject->formula.study.mode == NORM_MODE_AFFINE ||
         !(subject->unexplained > 2 * subject->floor))
+        return false;
+    if (is_affine)
+        model = bench_batch_model(subject);
+    if (model == NULL)
         return false;
     double *row =
         nd_arena_alloc(subject->arena, subject->formula.sample.rows.row_len, sizeof *row);

@@ -49,7 +49,9 @@ struct norm_recipe {
 /* Room for one row, and where the trial begins: a window of rows about the worst one. */
 struct recipe_bench {
     const struct subject *subject;
-    const struct norm_model *model; /* the formula that the right side follows */
+    /* The formula that the right side follows; statistics of the batch where a BatchNorm
+     * is known as scale and shift only. */
+    const struct norm_model *model;
     struct sample window;
     uint64_t first;  /* row of the window in the sample */
     double baseline; /* the formula's own misfit there */

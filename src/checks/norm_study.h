@@ -22,6 +22,7 @@ struct norm_study {
     double declared_eps[2];  /* NAN: not declared */
     double declared_mode[2]; /* training: 1, 0, or NAN */
     bool weights_known;      /* dumped, or declared not to exist */
+    int fitted_on;           /* the side that unknown ones were estimated on */
     bool running_known;
     struct leeway leeway; /* what fitted parameters and conditioning add to a residual */
     struct residual residual[2];
@@ -39,6 +40,16 @@ bool nd_norm_study_make(const struct op *op, const struct layer_pair_view *pair,
                         struct sample *inout_sample, double roundoff,
                         struct norm_study *ret_study);
 void nd_norm_study_done(struct norm_study *study);
+
+/*
+ * The study again with its parameters estimated on the candidate: where the reference is
+ * the faulty side, its own estimate fits nothing.  Replaces the study, and the groups of
+ * the sample, if the candidate then follows its formula to `enough`.
+ */
+bool nd_norm_study_refit(const struct op *op, const struct layer_pair_view *pair,
+                         const struct op_rows *rows, uint64_t count, double roundoff,
+                         double enough, struct sample *inout_sample,
+                         struct norm_study *inout_study);
 
 /* Measures one side against a model. */
 bool nd_norm_residual(const struct sample *sample, int side, const struct norm_model *model,

@@ -61,11 +61,17 @@ static struct bar bar_of(const struct residual *other, double roundoff,
                                  fmax(local, leeway.local)};
 }
 
+/* What a side may leave and still be said to follow its formula. */
+static double replay_gate(double roundoff, struct leeway leeway)
+{
+    return fmax(fmax(4 * roundoff, 64 * SINGLE), 4 * leeway.rel);
+}
+
 void nd_replay_judge(struct replay *replay, double roundoff, struct leeway leeway)
 {
     const struct residual *reference = &replay->residual[0];
     const struct residual *candidate = &replay->residual[1];
-    const double gate = fmax(fmax(4 * roundoff, 64 * SINGLE), 4 * leeway.rel);
+    const double gate = replay_gate(roundoff, leeway);
     /* Parameters fitted to a reference that does not follow the formula prove nothing. */
     const bool settled = leeway.fit <= 2 * gate;
     struct bar bar = bar_of(reference, roundoff, leeway, RESIDUAL_FACTOR, replay->fitted);
@@ -79,10 +85,11 @@ void nd_replay_judge(struct replay *replay, double roundoff, struct leeway leewa
         return;
     }
     /* The formula does not fit the reference: does it fit the candidate? */
-    if (replay->fitted || candidate->n == 0 || candidate->mismatches > 0 ||
-        candidate->rel > fmax(1.5 * roundoff, 2 * leeway.rel))
+    const bool fitted_here = replay->fitted && replay->fitted_on == 1;
+    if ((replay->fitted && !(fitted_here && settled)) || candidate->n == 0 || candidate->mismatches > 0 ||
+        candidate->rel > fmax(2.5 * roundoff, 4 * leeway.rel))
         return;
-    bar = bar_of(candidate, roundoff, leeway, REFERENCE_FACTOR, false);
+    bar = bar_of(candidate, roundoff, leeway, REFERENCE_FACTOR, fitted_here);
     replay->flag = judge_side(reference, candidate, &bar);
     replay->trusted = replay->flag != REPLAY_FOLLOWS;
     replay->side = 0;
@@ -157,6 +164,22 @@ static bool formula_rows(const struct layer_pair_view *pair, struct formula *for
            nd_norm_rows(op, pair->side[0], &formula->shape, 1, ret_rows);
 }
 
+static bool formula_study(const struct layer_pair_view *pair, double roundoff,
+                          struct formula *formula)
+{
+    const struct op_rows rows = formula->sample.rows;
+    const uint64_t count = formula->sample.count;
+
+    if (!nd_norm_study_make(formula->op, pair, &formula->sample, roundoff, &formula->study))
+        return false;
+    const double enough = replay_gate(roundoff, formula->study.leeway);
+    if (nd_norm_study_refit(formula->op, pair, &rows, count, roundoff, enough,
+                            &formula->sample, &formula->study))
+        return true;
+    nd_norm_study_done(&formula->study);
+    return false;
+}
+
 bool nd_formula_open(const struct layer_pair_view *pair, const struct op *op,
                      double roundoff, const struct replay_limits *limits,
                      const uint64_t *worst, struct formula *ret_formula)
@@ -175,7 +198,7 @@ bool nd_formula_open(const struct layer_pair_view *pair, const struct op *op,
     if (op->norm == NULL) {
         good = formula_choose(&formula);
     } else {
-        good = nd_norm_study_make(op, pair, &formula.sample, roundoff, &formula.study);
+        good = formula_study(pair, roundoff, &formula);
         formula.residual[0] = formula.study.residual[0];
         formula.residual[1] = formula.study.residual[1];
         formula.leeway = formula.study.leeway;
@@ -210,6 +233,7 @@ void nd_replay_layer(const struct layer_pair_view *pair, const struct op *op,
     ret_replay->residual[1] = formula.residual[1];
     ret_replay->fitted = op->norm != NULL && (!formula.study.weights_known ||
                                               formula.study.mode == NORM_MODE_AFFINE);
+    ret_replay->fitted_on = formula.study.fitted_on;
     nd_replay_judge(ret_replay, roundoff, formula.leeway);
     nd_formula_close(&formula);
 }

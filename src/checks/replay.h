@@ -21,7 +21,8 @@ struct replay {
     bool done;    /* recomputed on both sides */
     bool trusted; /* the formula reproduces the reference (or the candidate) */
     bool whole;   /* all elements, or a sample of whole rows */
-    bool fitted;  /* parameters were estimated from the reference */
+    bool fitted;  /* parameters were estimated from one side: */
+    int fitted_on;
     double floor; /* what rounding alone would leave */
     struct residual residual[2];
     enum replay_flag flag;

@@ -13,8 +13,8 @@ static const char *const stand_in_names[OP_MAX_INPUTS] = {"input.0", "input.1"};
 
 /* How far back, in layers: a branch of a residual block or an attention head. */
 enum { UNARY_REACH = 14, PAIR_REACH = 40, PAIR_LAYERS = 20, PAIR_VALUES = 200 };
-/* Elements that a first look takes. */
-enum { LOOK = 1 << 13 };
+/* Elements that a first look takes; unknown groups show in whole tensors only. */
+enum { LOOK = 1 << 13, LOOK_GROUPS = 1 << 16 };
 
 static const struct slot_view *output_of(const struct layer_view *layer)
 {
@@ -65,11 +65,14 @@ void nd_stand_in_done(struct stand_in *stand_in)
     *stand_in = (struct stand_in){.count = 0};
 }
 
-/* The reference follows from these inputs down to rounding. */
+/* One side follows from these inputs down to rounding: the reference, or the candidate
+ * where the reference is the faulty one. */
 static bool stand_in_proved(const struct stand_in *stand_in, const struct op *op,
                             double roundoff, size_t index)
 {
-    const struct replay_limits limits = {.elements = LOOK, .row = 1u << 22, .seed = index};
+    const bool grouped = op->norm != NULL && op->norm->grouping == NORM_GROUPS;
+    const struct replay_limits limits = {
+        .elements = grouped ? LOOK_GROUPS : LOOK, .row = 1u << 22, .seed = index};
     struct formula formula;
 
     if (!nd_formula_open(&stand_in->pair, op, roundoff, &limits, NULL, &formula))
@@ -78,9 +81,12 @@ static bool stand_in_proved(const struct stand_in *stand_in, const struct op *op
      * than rounding. */
     const double enough =
         fmax(fmax(4 * roundoff, 3e-6), fmin(4 * formula.leeway.rel, 1e-3));
-    const struct residual *residual = &formula.residual[0];
-    const bool proved = residual->n > 0 && residual->mismatches == 0 &&
-                        residual->rel <= enough && formula.leeway.fit <= 2 * enough;
+    bool proved = false;
+    for (int side = 0; side < 2 && formula.leeway.fit <= 2 * enough; side++) {
+        const struct residual *residual = &formula.residual[side];
+        proved = proved || (residual->n > 0 && residual->mismatches == 0 &&
+                            residual->rel <= enough);
+    }
     nd_formula_close(&formula);
     return proved;
 }

@@ -81,10 +81,10 @@ static struct nd_step step_randomness(struct arena *arena,
                                                                    : "step.randomness.done",
                                   ND_NUMBER("is_candidate", side),
                                   ND_NUMBER("layers", (double)rerun[side].compared))};
-    struct nd_step step = step_with(
-        arena, input->result, "randomness",
-        side == 1 ? "--rerun-candidate" : "--rerun-reference",
-        side == 1 ? "SECOND_CANDIDATE_RUN" : "SECOND_REFERENCE_RUN");
+    struct nd_step step =
+        step_with(arena, input->result, "randomness",
+                  side == 1 ? "--rerun-candidate" : "--rerun-reference",
+                  side == 1 ? "SECOND_CANDIDATE_RUN" : "SECOND_REFERENCE_RUN");
     step.evidence = rerun[side].given ? rerun_differs(arena, input, side)
                                       : nd_phrase_plain("step.randomness.open");
     return step;
@@ -133,10 +133,9 @@ static struct nd_step step_fp32_given(struct arena *arena,
         argv[step.argc++] = input->fp32_path[1];
         step.argv = argv;
     }
-    step.evidence = ND_PHRASE(arena, "step.fp32.diverges",
-                              ND_NUMBER("layers", (double)fp32->over),
-                              ND_NUMBER("drift", fp32->worst),
-                              ND_WORD("layer", fp32->first_over));
+    step.evidence =
+        ND_PHRASE(arena, "step.fp32.diverges", ND_NUMBER("layers", (double)fp32->over),
+                  ND_NUMBER("drift", fp32->worst), ND_WORD("layer", fp32->first_over));
     return step;
 }
 

@@ -47,6 +47,7 @@ static void subject_formula(struct subject *subject)
     judged.residual[0] = subject->formula.residual[0];
     judged.residual[1] = subject->formula.residual[1];
     judged.fitted = own->replay.fitted;
+    judged.fitted_on = subject->formula.study.fitted_on;
     nd_replay_judge(&judged, own->roundoff, subject->formula.leeway);
     subject->is_trusted = judged.trusted;
     subject->side = judged.trusted ? judged.side : 1;
@@ -156,6 +157,18 @@ static void subject_levels(struct subject *subject)
         subject->floor = fmax(subject->floor, subject->facts[subject->index - k].out.rel);
 }
 
+/* No formula tells which side is wrong: the golden dump does. */
+static void subject_golden(struct subject *subject)
+{
+    const struct side_evidence *golden = subject->input->golden;
+
+    if (subject->is_trusted || !golden[0].given || !golden[1].given ||
+        golden[0].drift == NULL || golden[1].drift == NULL)
+        return;
+    if (golden[0].drift[subject->index] > 4 * golden[1].drift[subject->index])
+        subject->side = 0;
+}
+
 void nd_subject_open(struct subject *subject, const struct diagnosis_input *input,
                      const struct layer_facts *facts, const struct origin *origin,
                      size_t index, struct arena *arena)
@@ -179,6 +192,7 @@ void nd_subject_open(struct subject *subject, const struct diagnosis_input *inpu
                          &subject->stand_in))
         subject->pair = &subject->stand_in.pair;
     subject_formula(subject);
+    subject_golden(subject);
     if (subject->own->pair)
         subject_flat(subject);
     subject_levels(subject);

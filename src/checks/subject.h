@@ -48,6 +48,7 @@ struct subject {
     bool is_rounded_input;    /* the model's input differs by rounding to a type only */
     bool has_formula;         /* its tensors could be loaded and recomputed */
     bool is_trusted;          /* and the formula reproduces the side that is right */
+    bool is_one_sided;        /* the scales of many channels moved one way, as eps does it */
     struct formula formula;
     double unexplained; /* residual that a cause has to explain */
     double floor;       /* residual that rounding leaves */
@@ -109,6 +110,12 @@ const struct norm_model *nd_subject_model(const struct subject *subject);
  * keep is false are left out (keep NULL: none). */
 double nd_flat_misfit(const struct subject *subject, const double *expected,
                       const bool *keep);
+
+/* The layer itself is at fault, not what came in. */
+static inline bool nd_subject_is_own(const struct subject *subject)
+{
+    return subject->kind != ORIGIN_INPUT && subject->kind != ORIGIN_GAP;
+}
 
 /* The side that is thought to be wrong. */
 enum nd_side nd_subject_side(const struct subject *subject);

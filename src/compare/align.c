@@ -74,19 +74,6 @@ static const char *mapped(struct arena *arena, const void *user, const struct du
     return name;
 }
 
-/* Dumps that hold one step and one rank each are of the same moment, whatever number their
- * writers gave it, as long as they are lone files: folders are paired by number. */
-static void forget_lone_numbers(const struct dump *dump, struct dump_layer *layers, size_t count)
-{
-    if (dump->root_fd >= 0)
-        return;
-    for (size_t i = 1; i < count; i++)
-        if (layers[i].step != layers[0].step || layers[i].rank != layers[0].rank)
-            return;
-    for (size_t i = 0; i < count; i++)
-        layers[i].step = layers[i].rank = -1;
-}
-
 static int64_t *layer_number(struct dump_layer *layer, bool is_rank)
 {
     return is_rank ? &layer->rank : &layer->step;
@@ -105,20 +92,35 @@ static int64_t first_number(const struct dump *dump, bool is_rank)
     return first;
 }
 
+/* A lone file with one number that the other side does not have is still its counterpart:
+ * that somebody named both files says so.  Folders are paired by number alone. */
+static void adopt_number(const struct dump *lone, const struct dump *other, bool is_rank)
+{
+    const int64_t number = first_number(lone, is_rank), first = first_number(other, is_rank);
+
+    if (lone->root_fd >= 0 || number < 0 || first < 0)
+        return;
+    for (size_t i = 0; i < lone->layer_count; i++)
+        if (*layer_number(&lone->layers[i], is_rank) != number)
+            return;
+    for (size_t i = 0; i < other->layer_count; i++)
+        if (*layer_number(&other->layers[i], is_rank) == number)
+            return;
+    for (size_t i = 0; i < lone->layer_count; i++)
+        *layer_number(&lone->layers[i], is_rank) = first;
+}
+
 /* A side that numbers no steps (or ranks) is one moment, and meets the first of a side that
  * does: a run of ONNX Runtime beside the iterations of a device. */
 static void meet_numbers(const struct dump *const dump[2], bool is_rank)
 {
     const int64_t first[2] = {first_number(dump[0], is_rank), first_number(dump[1], is_rank)};
-    const unsigned side = first[0] < 0;
+    const unsigned bare = first[0] >= 0;
 
     if ((first[0] < 0) == (first[1] < 0))
         return;
-    for (size_t i = 0; i < dump[side]->layer_count; i++) {
-        int64_t *const number = layer_number(&dump[side]->layers[i], is_rank);
-        if (*number == first[side])
-            *number = -1;
-    }
+    for (size_t i = 0; i < dump[bare]->layer_count; i++)
+        *layer_number(&dump[bare]->layers[i], is_rank) = first[!bare];
 }
 
 /* One layer of a concat rule: found by name among the candidate's unpaired layers. */
@@ -205,12 +207,11 @@ static enum nd_status align_layers(struct comparison *comparison, struct side_la
     ND_TRY(nd_align_by_key(arena, sides, normalised, NULL, ND_MATCH_NORMALISED, err));
     ND_TRY(nd_align_by_key(arena, sides, classless, NULL, ND_MATCH_NORMALISED, err));
     ND_TRY(nd_align_by_key(arena, sides, escaped, NULL, ND_MATCH_NORMALISED, err));
-    ND_TRY(nd_align_by_order(arena, sides, err));
     if (sides[0].count == 1 && sides[1].count == 1 && sides[0].partner[0] == ND_NO_INDEX) {
         sides[0].partner[0] = sides[1].partner[0] = 0;
         sides[0].match[0] = ND_MATCH_LONE;
     }
-    return ND_OK;
+    return nd_align_by_order(arena, sides, err);
 }
 
 static int name_order(const void *a, const void *b)
@@ -296,6 +297,8 @@ static enum nd_status count_common(const struct comparison *comparison, struct n
     nd_fail(err, ND_ERR_NOTHING, "at least one layer of the same name on both sides",
             "%zu reference and %zu candidate layers with nothing in common",
             comparison->layer_count, comparison->unpaired_candidate_count);
+    /* The side that is empty is the one to look at. */
+    nd_error_file(err, comparison->dump[comparison->layer_count > 0 ? 1 : 0]->path);
     if (comparison->layer_count > 0 && comparison->unpaired_candidate_count > 0)
         nd_error_hint(err, "normdiff --list shows the names of a dump; --map pairs different names");
     return ND_ERR_NOTHING;
@@ -307,20 +310,21 @@ enum nd_status nd_align(struct comparison *comparison, struct nd_error *err)
     struct concat_list concats = {0};
     struct fusion      fusion;
 
-    for (unsigned side = 0; side < 2; side++) {
-        const struct dump *dump = comparison->dump[side];
-        forget_lone_numbers(dump, dump->layers, dump->layer_count);
-    }
-    if (comparison->options->step < 0)
-        meet_numbers(comparison->dump, false);
-    if (comparison->options->rank < 0)
-        meet_numbers(comparison->dump, true);
+    for (unsigned is_rank = 0; is_rank < 2; is_rank++)
+        if ((is_rank ? comparison->options->rank : comparison->options->step) < 0) {
+            adopt_number(comparison->dump[1], comparison->dump[0], is_rank);
+            adopt_number(comparison->dump[0], comparison->dump[1], is_rank);
+            meet_numbers(comparison->dump, is_rank);
+        }
     for (unsigned side = 0; side < 2; side++)
         ND_TRY(nd_select_layers(comparison, side, &sides[side], err));
-    if (comparison->dump[0]->layer_count > 0 && sides[0].count == 0)
-        return nd_fail(err, ND_ERR_USAGE, "a pattern that fits some layer's name",
-                       "the options select none of %zu reference layers",
-                       comparison->dump[0]->layer_count);
+    if (comparison->dump[0]->layer_count > 0 && sides[0].count == 0) {
+        nd_fail(err, ND_ERR_USAGE, "a pattern that fits some layer's name",
+                "%zu reference layers, of which the options select none",
+                comparison->dump[0]->layer_count);
+        nd_error_file(err, comparison->dump[0]->path);
+        return ND_ERR_USAGE;
+    }
     ND_TRY(nd_fusion_read(comparison, &fusion, err));
     ND_TRY(align_layers(comparison, sides, &fusion, &concats, err));
     /* Concatenations know their reference layer by place: remember the layer itself. */

@@ -60,11 +60,12 @@ static void pair_up(struct side_layers *sides, size_t a, size_t b, enum nd_match
     sides[0].match[a] = sides[1].match[b] = match;
 }
 
-/* Two runs of one key: equal calls first, then what is left in order. */
+/* Two runs of one key: in order where they are equally long, since numbers shift where calls
+ * were taken out as recomputed; else equal calls first, then what is left in order. */
 static void pair_runs(struct side_layers *sides, const struct keyed *a, size_t na,
                       const struct keyed *b, size_t nb, enum nd_match match)
 {
-    for (size_t i = 0, k = 0; i < na && k < nb;) {
+    for (size_t i = 0, k = 0; na != nb && i < na && k < nb;) {
         if (a[i].call == b[k].call)
             pair_up(sides, a[i++].index, b[k++].index, match);
         else if (a[i].call < b[k].call)

@@ -40,6 +40,8 @@ struct slot_pair {
     struct nd_slot          result;
     const char             *notes[MAX_NOTES];
     bool                    integer;     /* both sides are integers or bool */
+    bool                    undefined;   /* skipped: its content has no meaning */
+    bool                    one_lsb;     /* integers of a quantising operator, one apart */
     bool                    localised, negligible;
     double                  rms[2]; /* over the n positions; NAN: unknown */
     bool                    differs; /* for --fail-on any */
@@ -122,5 +124,9 @@ void nd_slot_note(struct slot_pair *slot, const char *note);
 enum nd_tier nd_tier_of(const double *tiers, double drift);
 /* The slot's real dtype: what the run computed in. */
 enum nd_dtype nd_slot_dtype(const struct dump_slot *slot);
+
+/* nature.c: what an operator's type says about a slot. */
+bool nd_layer_leaves_undefined(const struct dump_layer *layer, const char *slot);
+bool nd_layer_quantises(const struct dump_layer *layer);
 
 #endif

@@ -76,6 +76,20 @@ static bool cover_slot(struct arena *arena, const char *layer, const struct slot
     return skip_add(arena, skipped, name, slot->reason);
 }
 
+/* A layer without a partner: what of it cannot be read is named with its reason. */
+static bool cover_alone(struct arena *arena, const struct dump_layer *layer,
+                        struct name_list *only, struct skip_list *skipped)
+{
+    bool fine = list_add(arena, only, layer->name);
+
+    for (size_t s = 0; s < layer->slot_count && fine; s++)
+        if (layer->slots[s].broken != NULL)
+            fine = skip_add(arena, skipped,
+                            nd_arena_format(arena, "%s.%s", layer->name, layer->slots[s].name),
+                            layer->slots[s].broken);
+    return fine;
+}
+
 enum nd_status nd_cover(struct comparison *comparison, struct nd_coverage *coverage,
                         struct nd_error *err)
 {
@@ -91,7 +105,7 @@ enum nd_status nd_cover(struct comparison *comparison, struct nd_coverage *cover
             continue;
         }
         if (pair->side[1] == NULL) {
-            fine = list_add(arena, &only[0], pair->side[0]->name);
+            fine = cover_alone(arena, pair->side[0], &only[0], &skipped);
             continue;
         }
         coverage->pairs++;
@@ -99,7 +113,7 @@ enum nd_status nd_cover(struct comparison *comparison, struct nd_coverage *cover
             fine = cover_slot(arena, pair->side[0]->name, &pair->slots[s], coverage, only, &skipped);
     }
     for (size_t i = 0; i < comparison->unpaired_candidate_count && fine; i++)
-        fine = list_add(arena, &only[1], comparison->unpaired_candidate[i]->name);
+        fine = cover_alone(arena, comparison->unpaired_candidate[i], &only[1], &skipped);
     for (unsigned side = 0; side < 2; side++)
         for (size_t i = 0; i < comparison->dump[side]->layer_count && fine; i++)
             if (comparison->dump[side]->layers[i].recompute)
@@ -298,6 +312,15 @@ static struct nd_phrase reason_of(const struct comparison *comparison, const cha
     return (struct nd_phrase){id, params, 2};
 }
 
+/* What excuses a layer excuses its slots. */
+static void excuse_slots(const struct nd_layer *layer)
+{
+    struct nd_slot *slots = (struct nd_slot *)(uintptr_t)layer->slots;
+
+    for (size_t s = 0; s < layer->slot_count && layer->fails == ND_FAIL_NONE; s++)
+        slots[s].fails = ND_FAIL_NONE;
+}
+
 void nd_conclude(const struct comparison *comparison, struct nd_result *result)
 {
     const struct nd_options *options = comparison->options;
@@ -315,6 +338,7 @@ void nd_conclude(const struct comparison *comparison, struct nd_result *result)
         layers[i].fails = uncompared != ND_FAIL_NONE && (drift == ND_FAIL_NONE || uncompared < drift)
                               ? uncompared
                               : drift;
+        excuse_slots(&layers[i]);
         count_layer(result, &layers[i]);
         missing += uncompared != ND_FAIL_NONE;
         drifting += drift != ND_FAIL_NONE;

@@ -8,13 +8,13 @@
 #include "compare/slot_pair.h"
 #include "metrics/metric.h"
 
-enum { DETAIL_UNITS = 64 }; /* details (70 KB each) held at once */
+enum { DETAIL_UNITS = 64 }; /* sums (70 KB each) held at once */
 
 struct detail_work {
     const struct pair_views *views;
     struct detail_params     params;
     uint64_t                 first; /* of unit 0 of this round */
-    struct nd_detail        *details;
+    struct nd_detail_sums   *sums;
 };
 
 static void detail_unit(void *user, size_t i, unsigned worker)
@@ -24,9 +24,9 @@ static void detail_unit(void *user, size_t i, unsigned worker)
     const uint64_t            left = work->views->view[0].count - at;
 
     (void)worker;
-    nd_detail_init(&work->details[i]);
+    nd_detail_init(&work->sums[i]);
     nd_detail_measure(&work->views->view[0], &work->views->view[1], &work->params, at,
-                      left < MEASURE_UNIT ? left : MEASURE_UNIT, &work->details[i]);
+                      left < MEASURE_UNIT ? left : MEASURE_UNIT, &work->sums[i]);
 }
 
 static struct detail_params detail_params_of(const struct comparison *comparison,
@@ -51,13 +51,14 @@ enum nd_status nd_slot_detail(const struct comparison *comparison, struct slot_p
     const uint64_t     units = views->view[0].count / MEASURE_UNIT + 1;
     const size_t       room = units < DETAIL_UNITS ? (size_t)units : DETAIL_UNITS;
     struct detail_work work = {.views = views};
-    struct nd_detail  *total = nd_arena_alloc(comparison->arena, 1, sizeof *total);
+    struct nd_detail  *detail = nd_arena_alloc(comparison->arena, 1, sizeof *detail);
 
-    work.details = calloc(room, sizeof *work.details);
-    if (total == NULL || work.details == NULL) {
-        free(work.details);
+    work.sums = calloc(room + 1, sizeof *work.sums); /* the last holds the total */
+    if (detail == NULL || work.sums == NULL) {
+        free(work.sums);
         return nd_fail_memory(err);
     }
+    struct nd_detail_sums *const total = &work.sums[room];
     work.params = detail_params_of(comparison, slot, views);
     nd_detail_init(total);
     for (uint64_t done = 0; done < units; done += room) {
@@ -65,14 +66,16 @@ enum nd_status nd_slot_detail(const struct comparison *comparison, struct slot_p
         work.first = done * (uint64_t)MEASURE_UNIT;
         nd_pool_run(comparison->options->jobs, round, detail_unit, NULL, &work);
         for (size_t i = 0; i < round; i++)
-            nd_detail_fold(total, &work.details[i]);
+            nd_detail_fold(total, &work.sums[i]);
     }
-    free(work.details);
-    slot->detail = total;
+    nd_detail_settle(total);
+    *detail = total->detail;
+    free(work.sums);
+    slot->detail = detail;
     nd_slices_measure(&views->view[0], &views->view[1], slot->rms[0], &slot->channel, &slot->row);
     if (comparison->metric->detail && !slot->integer) {
         double value[2] = {0, 0};
-        slot->result.drift = comparison->metric->value(&slot->moments, total, value) ? value[0] : 0;
+        slot->result.drift = comparison->metric->value(&slot->moments, detail, value) ? value[0] : 0;
     }
     return ND_OK;
 }

@@ -85,7 +85,7 @@ static struct layer_view *layer_view_of(struct opening *opening, unsigned side,
     const struct dump_layer *layer = pair->side[side];
     struct arena      *arena = opening->comparison->arena;
     struct layer_view *view = nd_arena_alloc(arena, 1, sizeof *view);
-    struct slot_view  *slots = nd_arena_alloc(arena, layer->slot_count + 1, sizeof *slots);
+    struct slot_view  *slots = nd_arena_alloc(arena, layer->slot_count, sizeof *slots);
 
     const struct dump_slot **seen = adjusted_slots(arena, side, pair);
 

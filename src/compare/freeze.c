@@ -27,11 +27,22 @@ static const struct nd_shape *slot_shape(const struct dump_slot *slot)
     return slot->has_logical ? &slot->logical : &slot->storage;
 }
 
+/* How many metrics the slot's evidence can have. */
+static size_t metrics_within_reach(const struct slot_pair *slot)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < nd_metric_count(); i++)
+        count += !nd_metric_at(i)->detail || slot->detail != NULL;
+    return count;
+}
+
 static enum nd_status freeze_metrics(struct arena *arena, const struct slot_pair *slot,
                                      struct nd_slot *result, struct nd_error *err)
 {
-    struct nd_metric_value *values = nd_arena_alloc(arena, nd_metric_count(), sizeof *values);
-    size_t                  count = 0;
+    struct nd_metric_value *values =
+        nd_arena_alloc(arena, metrics_within_reach(slot), sizeof *values);
+    size_t count = 0;
 
     if (values == NULL)
         return nd_fail_memory(err);
@@ -168,6 +179,8 @@ static enum nd_status freeze_slot(struct comparison *comparison, struct slot_pai
         result->layout_how = "declared";
     if (!slot->measured && slot->side[0] != NULL)
         result->shape = result->shape_of[0];
+    if (comparison->dump[0]->partial || comparison->dump[1]->partial)
+        nd_slot_note(slot, "partial_dump");
     ND_TRY(freeze_notes(comparison->arena, slot, result, err));
     if (slot->measured) {
         ND_TRY(freeze_metrics(comparison->arena, slot, result, err));
@@ -183,7 +196,7 @@ static enum nd_status freeze_slot(struct comparison *comparison, struct slot_pai
 enum nd_status nd_freeze_layer(struct comparison *comparison, struct layer_pair *pair,
                                struct nd_layer *layer, struct nd_error *err)
 {
-    struct nd_slot *slots = nd_arena_alloc(comparison->arena, pair->slot_count + 1, sizeof *slots);
+    struct nd_slot *slots = nd_arena_alloc(comparison->arena, pair->slot_count, sizeof *slots);
     size_t          count = 0, worst = ND_NO_INDEX;
 
     if (slots == NULL)

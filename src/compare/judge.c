@@ -125,6 +125,8 @@ static void judge_compared(const struct comparison *comparison, struct slot_pair
     if (result->evidence == ND_EVIDENCE_VALUES && slot->moments.differ == 0 &&
         result->nonfinite_mismatches == 0)
         result->tier = ND_TIER_EXACT;
+    else if (slot->one_lsb)
+        result->tier = ND_TIER_ELEVATED;
     else if (slot->integer || result->nonfinite_mismatches > 0)
         result->tier = ND_TIER_FAULT;
     else
@@ -185,13 +187,15 @@ static enum nd_fail compared_fail(const struct comparison *comparison, const str
         return any && slot->differs ? ND_FAIL_DRIFT : ND_FAIL_NONE;
     if (result->nonfinite_mismatches > 0)
         return ND_FAIL_NONFINITE;
-    if (slot->integer)
-        return slot->moments.differ > 0 && (!bound->excused || reaches(bound, result->drift))
-                   ? ND_FAIL_INTEGER
-                   : ND_FAIL_NONE;
+    if (slot->integer && slot->moments.differ > 0 &&
+        (!slot->one_lsb || any || options->fail_on == ND_FAIL_ON_ELEVATED) &&
+        (!bound->excused || reaches(bound, result->drift)))
+        return ND_FAIL_INTEGER;
     if (options->strict_dtype && slot->side[1] != NULL &&
         nd_slot_dtype(slot->side[0]) != nd_slot_dtype(slot->side[1]))
         return ND_FAIL_DTYPE;
+    if (slot->integer)
+        return ND_FAIL_NONE;
     if (any && slot->differs)
         return ND_FAIL_DRIFT;
     if (slot->negligible && !bound->excused)
@@ -227,6 +231,11 @@ static void judge_slots(const struct comparison *comparison, struct layer_pair *
     mark_negligible(comparison, layer);
     for (size_t s = 0; s < layer->slot_count; s++) {
         struct slot_pair *slot = &layer->slots[s];
+        slot->one_lsb = slot->state == SLOT_COMPARED && slot->integer && is_kind(slot, "output") &&
+                        slot->moments.differ > 0 && slot->moments.max_abs <= 1 &&
+                        nd_layer_quantises(layer->side[0]);
+        if (slot->one_lsb)
+            nd_slot_note(slot, "one_lsb");
         if (slot->state == SLOT_COMPARED)
             judge_compared(comparison, slot);
         else
@@ -283,11 +292,11 @@ static void judge_layer(const struct comparison *comparison, struct layer_pair *
         enum nd_fail      *first = fail == ND_FAIL_MISSING || fail == ND_FAIL_UNREADABLE
                                        ? &pair->uncompared
                                        : &pair->drifted;
+        pair->slots[s].result.fails = fail;
         if (fail != ND_FAIL_NONE && (*first == ND_FAIL_NONE || fail < *first))
             *first = fail;
         compared += pair->slots[s].state == SLOT_COMPARED || pair->slots[s].state == SLOT_SHAPE;
-        skipped += pair->slots[s].state == SLOT_SKIPPED && pair->slots[s].side[0] != NULL &&
-                   pair->slots[s].side[0]->undefined;
+        skipped += pair->slots[s].undefined;
     }
     /* Paired by name, but nothing of it could be compared. */
     if (pair->uncompared == ND_FAIL_NONE && compared == 0 && skipped == 0 &&

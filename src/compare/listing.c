@@ -96,6 +96,10 @@ static void row_from_print(const struct dump_slot *slot, struct nd_list_slot *ro
     row->min = slot->statistics.value[STATISTIC_MIN];
     row->mean = slot->statistics.value[STATISTIC_MEAN];
     row->norm = slot->statistics.value[STATISTIC_NORM];
+    row->is_nan[0] = slot->statistics.is_nan[STATISTIC_MAX];
+    row->is_nan[1] = slot->statistics.is_nan[STATISTIC_MIN];
+    row->is_nan[2] = slot->statistics.is_nan[STATISTIC_MEAN];
+    row->is_nan[3] = slot->statistics.is_nan[STATISTIC_NORM];
     row->nonfinite.nan = slot->statistics.nan_count;
     row->has_stats = slot->has_statistics;
 }

@@ -199,12 +199,14 @@ static enum nd_status batch_run(struct batch *batch, struct nd_error *err)
     } else {
         status = nd_fail_memory(err);
     }
-    for (size_t j = 0; j < batch->job_count; j++)
-        if (!nd_pair_close(&batch->jobs[j].views) && status == ND_OK) {
+    for (size_t j = 0; j < batch->job_count; j++) {
+        const char *const shrunk = nd_pair_close(&batch->jobs[j].views);
+        if (shrunk != NULL && status == ND_OK) {
             status = nd_fail(err, ND_ERR_CHANGED, "a file that stays as it is while it is read",
-                             "a dump file shrank during the comparison");
-            nd_error_file(err, comparison->dump[0]->path);
+                             "less than at the start: the file shrank during the comparison");
+            nd_error_file(err, shrunk);
         }
+    }
     comparison->bytes_done += atomic_load(&batch->done);
     free(batch->units);
     return status;
@@ -240,13 +242,15 @@ static bool needs_values(struct comparison *comparison, struct layer_pair *layer
 {
     const struct dump_slot *r = slot->side[0], *c = slot->side[1];
 
-    if (r == NULL || (c == NULL && layer->part_count == 0)) {
-        slot->state = SLOT_ONE_SIDED;
-        return false;
-    }
-    if (r->undefined || (c != NULL && c->undefined)) {
+    if (r != NULL && (r->undefined || (c != NULL && c->undefined) ||
+                      nd_layer_leaves_undefined(layer->side[0], r->name))) {
+        slot->undefined = true;
         slot->state = SLOT_SKIPPED;
         slot->reason = "undefined by nature";
+        return false;
+    }
+    if (r == NULL || (c == NULL && layer->part_count == 0)) {
+        slot->state = SLOT_ONE_SIDED;
         return false;
     }
     for (unsigned side = 0; side < 2; side++)

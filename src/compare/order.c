@@ -95,7 +95,8 @@ static enum nd_status read_order_lines(struct arena *arena, const struct map *ma
         if (lines[count++].name == NULL)
             return nd_fail_memory(err);
     }
-    qsort(lines, count, lines == NULL ? 1 : sizeof *lines, named_order);
+    if (count > 1)
+        qsort(lines, count, sizeof *lines, named_order);
     *ret_lines = lines;
     *ret_count = count;
     return ND_OK;

@@ -45,7 +45,7 @@ enum nd_status nd_pair_slots(struct comparison *comparison, struct layer_pair *p
     const struct dump_slot       **of_a = slots_by_name(comparison->arena, a);
     const struct dump_slot       **of_b = slots_by_name(comparison->arena, b);
 
-    pair->slots = nd_arena_alloc(comparison->arena, a->slot_count + b->slot_count + 1,
+    pair->slots = nd_arena_alloc(comparison->arena, a->slot_count + b->slot_count,
                                  sizeof *pair->slots);
     if (pair->slots == NULL || of_a == NULL || of_b == NULL)
         return nd_fail_memory(err);

@@ -241,14 +241,27 @@ static void try_blocked(struct search *search)
     }
 }
 
-/* The same elements under another shape ([4, 128, 768] as [512, 768]). */
+/* Leading dimensions merged on one side, [4, 128, 768] as [512, 768]: tokens of all samples in
+ * one axis.  Any other reshape is another tensor, even where the elements agree in order. */
+static bool merges_leading(const struct nd_shape *a, const struct nd_shape *b)
+{
+    const struct nd_shape *longer = a->rank > b->rank ? a : b, *shorter = a->rank > b->rank ? b : a;
+
+    if (longer->rank == shorter->rank || shorter->rank < 2)
+        return false;
+    for (uint32_t k = 1; k < shorter->rank; k++)
+        if (shorter->dim[shorter->rank - k] != longer->dim[longer->rank - k])
+            return false;
+    return true;
+}
+
 static void try_reshape(struct search *search)
 {
     struct tensor_view view = search->views->open[search->side].storage;
     const struct nd_shape shape = search->views->view[!search->side].shape;
     struct tensor_view flat;
 
-    if (nd_shape_equal(&view.shape, &shape))
+    if (!merges_leading(&view.shape, &shape))
         return;
     nd_view_contiguous(&flat, view.data, view.data_size, view.dtype, &shape);
     flat.swapped = view.swapped;

@@ -45,6 +45,15 @@ static bool asked_for(const struct nd_options *options, const struct dump_layer 
     return true;
 }
 
+/* A layer that carries none of the slots of --slots is left out like an excluded one. */
+static bool has_asked_slot(const struct nd_options *options, const struct dump_layer *layer)
+{
+    for (size_t i = 0; i < layer->slot_count; i++)
+        if (nd_select_slot(options, layer->slots[i].name))
+            return true;
+    return layer->slot_count == 0;
+}
+
 static bool included(const struct nd_options *options, const struct dump_layer *layer)
 {
     if (options->include.count > 0 && !nd_globs_match(&options->include, layer->name))
@@ -89,7 +98,8 @@ enum nd_status nd_select_layers(struct comparison *comparison, unsigned side,
         const struct dump_layer *layer = &dump->layers[i];
         if (layer->recompute || !asked_for(comparison->options, layer))
             continue;
-        if (!included(comparison->options, layer)) {
+        if (!included(comparison->options, layer) ||
+            !has_asked_slot(comparison->options, layer)) {
             comparison->excluded += side == 0;
             continue;
         }

@@ -263,16 +263,20 @@ void nd_pair_open(const struct comparison *comparison, const struct layer_pair *
     pair_convert(slot, ret);
 }
 
-bool nd_pair_close(struct pair_views *views)
+const char *nd_pair_close(struct pair_views *views)
 {
-    bool intact = true;
+    const char *shrunk = NULL;
 
     for (unsigned side = 0; side < 2; side++)
-        if (views->is_open[side])
-            intact = nd_slot_close(&views->open[side]) && intact;
+        if (views->is_open[side]) {
+            const struct open_slot *const open = &views->open[side];
+            const char *const             path = open->dump->files[open->file].path;
+            if (!nd_slot_close(&views->open[side]) && shrunk == NULL)
+                shrunk = path;
+        }
     if (views->is_joined)
         nd_map_close(&views->joined);
     free(views->converted);
     *views = (struct pair_views){0};
-    return intact;
+    return shrunk;
 }

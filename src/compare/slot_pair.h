@@ -27,8 +27,8 @@ struct pair_views {
  * Thread-safe for different pairs. */
 void nd_pair_open(const struct comparison *comparison, const struct layer_pair *layer,
                   const struct slot_pair *slot, struct pair_views *ret);
-/* False if a file shrank meanwhile. */
-bool nd_pair_close(struct pair_views *views);
+/* The path of a file that shrank meanwhile; NULL: none did. */
+const char *nd_pair_close(struct pair_views *views);
 
 /* A layout under which the two sides agree far better; labels are for people and JSON. */
 struct found_layout {

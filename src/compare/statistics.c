@@ -80,6 +80,8 @@ static struct visible prints_compare(const struct prints *prints)
     for (int s = 0; s < STATISTIC_COUNT; s++) {
         const double r = print_value(prints, 0, s), c = print_value(prints, 1, s);
         const bool   present[2] = {!isnan(prints->side[0]->value[s]), !isnan(prints->side[1]->value[s])};
+        if (isfinite(r) && fabs(r) > visible.scale)
+            visible.scale = fabs(r);
         if (s == STATISTIC_NORM && (norm_overflowed(prints->side[0]) || norm_overflowed(prints->side[1])))
             continue;
         if (!present[0] || !present[1] || isnan(r) || isnan(c))
@@ -93,8 +95,6 @@ static struct visible prints_compare(const struct prints *prints)
         /* Decimal prints are not exact in binary: a few units of roundoff are no gap. */
         const double slack = 4 * DBL_EPSILON * (fabs(r) > fabs(c) ? fabs(r) : fabs(c));
         const double delta = fabs(c - r) - rho > slack ? fabs(c - r) - rho : 0;
-        if (fabs(r) > visible.scale)
-            visible.scale = fabs(r);
         if (rho > widest)
             widest = rho;
         if (delta > gap)
@@ -148,11 +148,27 @@ static bool print_of(const struct comparison *comparison, unsigned side,
     return false;
 }
 
+/* Statistics that both sides print as NaN. */
+static unsigned nan_agreements(const struct statistics *const *print)
+{
+    unsigned count = 0;
+
+    for (int s = 0; s < STATISTIC_COUNT; s++)
+        count += isnan(print[0]->value[s]) && print[0]->is_nan[s] && isnan(print[1]->value[s]) &&
+                 print[1]->is_nan[s];
+    return count;
+}
+
 /* A statistic that is NaN as printed (not missing) on one side and a number on the other. */
 static unsigned nan_mismatches(const struct statistics *const *print)
 {
-    unsigned count = (print[0]->nan_count > 0) != (print[1]->nan_count > 0);
+    bool     holds_nan[2] = {print[0]->nan_count > 0, print[1]->nan_count > 0};
+    unsigned count = 0;
 
+    for (unsigned side = 0; side < 2; side++)
+        for (int s = 0; s < STATISTIC_COUNT; s++)
+            holds_nan[side] = holds_nan[side] || print[side]->is_nan[s];
+    count += holds_nan[0] != holds_nan[1];
     for (int s = 0; s < STATISTIC_COUNT; s++) {
         const bool nan_r = isnan(print[0]->value[s]) && print[0]->is_nan[s];
         const bool nan_c = isnan(print[1]->value[s]) && print[1]->is_nan[s];
@@ -200,10 +216,14 @@ void nd_compare_statistics(const struct comparison *comparison, const struct lay
         return;
     const struct prints  prints = {{print[0], print[1]}, root_of_count(slot, print)};
     const struct visible visible = prints_compare(&prints);
-    result->nonfinite_mismatches = visible.mismatches + nan_mismatches(print);
+    const unsigned       nans = nan_agreements(print);
+    result->nonfinite_mismatches = visible.mismatches + nan_mismatches(print) +
+                                   (comparison->options->nan_strict ? nans : 0);
     if (norm_overflowed(print[0]) || norm_overflowed(print[1]))
         nd_slot_note(slot, "statistic_overflowed");
-    if (visible.compared == 0 && result->nonfinite_mismatches == 0) {
+    if (visible.compared == 0 && nans > 0)
+        nd_slot_note(slot, "no_finite_positions");
+    if (visible.compared == 0 && nans == 0 && result->nonfinite_mismatches == 0) {
         slot->state = SLOT_SKIPPED;
         slot->reason = "the two sides print no statistic in common";
         return;

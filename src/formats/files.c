@@ -232,7 +232,9 @@ enum nd_status nd_dump_file_add(struct dump *dump, const char *relative, size_t 
     struct map map;
 
     ND_TRY(nd_root_open(dump, err));
-    const size_t root_len = dump->is_lone ? (size_t)0 : strlen(dump->path);
+    const char *const slash = strrchr(dump->path, '/');
+    const size_t in_folder = slash == NULL ? 0 : (size_t)(slash - dump->path) + 1;
+    const size_t root_len = dump->is_lone ? in_folder : strlen(dump->path);
     const bool joined = root_len == 0 || dump->path[root_len - 1] == '/';
     const char *const path = nd_arena_format(dump->arena, "%.*s%s%s", (int)root_len,
                                              dump->path, joined ? "" : "/", relative);

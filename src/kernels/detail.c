@@ -15,7 +15,7 @@ struct detail_limits {
 
 struct detail_run {
     const struct detail_params *params;
-    struct nd_detail *detail;
+    struct nd_detail_sums *sums;
     struct pair pair;
     struct detail_limits limits[2];
     int ulp_digits, ulp_emin;
@@ -34,7 +34,7 @@ static bool detail_dtype_is(enum nd_dtype dtype, enum nd_kind kind)
 
 static void detail_run_init(struct detail_run *run, const struct tensor_view *r,
                             const struct tensor_view *c, const struct detail_params *params,
-                            struct nd_detail *detail)
+                            struct nd_detail_sums *sums)
 {
     const struct moments_policy policy = {.nan_strict = params->nan_strict, .scale = 1.0};
     const struct tensor_view *const view[2] = {r, c};
@@ -42,7 +42,7 @@ static void detail_run_init(struct detail_run *run, const struct tensor_view *r,
 
     memset(run, 0, sizeof *run);
     run->params = params;
-    run->detail = detail;
+    run->sums = sums;
     nd_pair_init(&run->pair, r, c, params->real[0], params->real[1], &policy);
     for (int side = 0; side < 2; side++) {
         const enum nd_dtype real =
@@ -53,13 +53,13 @@ static void detail_run_init(struct detail_run *run, const struct tensor_view *r,
         }
     }
     if (detail_dtype_is(ulp, ND_KIND_FLOAT) || detail_dtype_is(ulp, ND_KIND_COMPLEX)) {
-        detail->has_ulp = true;
+        sums->detail.has_ulp = true;
         run->ulp_digits = nd_dtype_info(ulp)->digits;
         run->ulp_emin = detail_exponent_min(ulp);
     }
     const unsigned wanted = params->worst < DETAIL_WORST ? params->worst : DETAIL_WORST;
-    if (wanted > detail->worst_wanted)
-        detail->worst_wanted = wanted;
+    if (wanted > sums->detail.worst_wanted)
+        sums->detail.worst_wanted = wanted;
 }
 
 /* --- numbers -------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ static void worst_insert(struct nd_detail *detail, const struct worst_element *e
 
 static void detail_add_side(const struct detail_run *run, int side, double value)
 {
-    struct nd_detail *const detail = run->detail;
+    struct nd_detail *const detail = &run->sums->detail;
     const struct detail_limits *const limits = &run->limits[side];
     const double size = fabs(value);
 
@@ -174,7 +174,7 @@ static void detail_add_side(const struct detail_run *run, int side, double value
 
 static void detail_add_ulp(const struct detail_run *run, double size_r, double e)
 {
-    struct nd_detail *const detail = run->detail;
+    struct nd_detail *const detail = &run->sums->detail;
     const double least = run->params->rms_r * 0x1p-10;
     const double at = size_r > least ? size_r : least;
     const int exponent = at > 0.0 ? detail_exponent(at) : run->ulp_emin;
@@ -182,7 +182,7 @@ static void detail_add_ulp(const struct detail_run *run, double size_r, double e
         (exponent > run->ulp_emin ? exponent : run->ulp_emin) - run->ulp_digits + 1;
     const double ulp = detail_times_power(e, -spacing);
 
-    detail->ulp_bins[nd_detail_bin(ulp)]++;
+    run->sums->ulp_bins[nd_detail_bin(ulp)]++;
     if (ulp > detail->max_ulp)
         detail->max_ulp = ulp;
 }
@@ -191,7 +191,7 @@ static void detail_add_ulp(const struct detail_run *run, double size_r, double e
 static double detail_add_ratios(const struct detail_run *run, double r, double c,
                                 double abs)
 {
-    struct nd_detail *const detail = run->detail;
+    struct nd_detail *const detail = &run->sums->detail;
     /* Near the top of float64 an error or a sum overflows; a quarter of it does not. */
     const bool huge = abs > DBL_MAX / 4 || fabs(r) > DBL_MAX / 4;
     const double part = huge ? 0.25 : 1.0;
@@ -216,7 +216,7 @@ static double detail_add_ratios(const struct detail_run *run, double r, double c
 static double detail_step(const struct detail_run *run, const struct pair_values *values,
                           uint64_t at)
 {
-    struct nd_detail *const detail = run->detail;
+    struct nd_detail *const detail = &run->sums->detail;
     double sum_rel = 0.0;
 
     for (unsigned i = 0; i < values->n; i++) {
@@ -227,7 +227,7 @@ static double detail_step(const struct detail_run *run, const struct pair_values
         detail_add_side(run, 0, r);
         detail_add_side(run, 1, c);
         sum_rel += detail_add_ratios(run, r, c, abs);
-        detail->abs_bins[nd_detail_bin(abs)]++;
+        run->sums->abs_bins[nd_detail_bin(abs)]++;
         if (detail->has_ulp)
             detail_add_ulp(run, fabs(r), abs);
         worst_insert(detail,
@@ -236,21 +236,21 @@ static double detail_step(const struct detail_run *run, const struct pair_values
     return sum_rel;
 }
 
-void nd_detail_init(struct nd_detail *detail)
+void nd_detail_init(struct nd_detail_sums *sums)
 {
-    memset(detail, 0, sizeof *detail);
+    memset(sums, 0, sizeof *sums);
 }
 
 void nd_detail_measure(const struct tensor_view *r, const struct tensor_view *c,
                        const struct detail_params *params, uint64_t first, uint64_t count,
-                       struct nd_detail *detail)
+                       struct nd_detail_sums *sums)
 {
     unsigned char buffer[2][PAIR_STEP * PAIR_ELEMENT_MAX];
     struct pair_values values;
     struct detail_run run;
     double sum_rel = 0.0; /* of the chunk at hand */
 
-    detail_run_init(&run, r, c, params, detail);
+    detail_run_init(&run, r, c, params, sums);
     for (uint64_t done = 0; done < count; done += PAIR_STEP) {
         const uint64_t left = count - done, at = first + done;
         const unsigned n = left < PAIR_STEP ? (unsigned)left : PAIR_STEP;
@@ -258,13 +258,13 @@ void nd_detail_measure(const struct tensor_view *r, const struct tensor_view *c,
                      nd_pair_bytes(c, at, n, buffer[1]), n, &values);
         sum_rel += detail_step(&run, &values, at);
         if ((done + PAIR_STEP) % MOMENTS_CHUNK == 0 || left <= PAIR_STEP) {
-            detail->sum_rel += sum_rel;
+            sums->detail.sum_rel += sum_rel;
             sum_rel = 0.0;
         }
     }
 }
 
-void nd_detail_fold(struct nd_detail *into, const struct nd_detail *next)
+static void detail_fold(struct nd_detail *into, const struct nd_detail *next)
 {
     into->n += next->n;
     into->sum_rel += next->sum_rel;
@@ -284,12 +284,29 @@ void nd_detail_fold(struct nd_detail *into, const struct nd_detail *next)
         into->subnormals[side] += next->subnormals[side];
         into->saturated[side] += next->saturated[side];
     }
-    for (unsigned bin = 0; bin < DETAIL_BINS + 2; bin++) {
-        into->abs_bins[bin] += next->abs_bins[bin];
-        into->ulp_bins[bin] += next->ulp_bins[bin];
-    }
     if (next->worst_wanted > into->worst_wanted)
         into->worst_wanted = next->worst_wanted;
     for (unsigned i = 0; i < next->worst_count; i++)
         worst_insert(into, &next->worst[i]);
+}
+
+void nd_detail_fold(struct nd_detail_sums *into, const struct nd_detail_sums *next)
+{
+    detail_fold(&into->detail, &next->detail);
+    for (unsigned bin = 0; bin < DETAIL_BINS + 2; bin++) {
+        into->abs_bins[bin] += next->abs_bins[bin];
+        into->ulp_bins[bin] += next->ulp_bins[bin];
+    }
+}
+
+void nd_detail_settle(struct nd_detail_sums *sums)
+{
+    struct nd_detail *const detail = &sums->detail;
+
+    detail->p50 = nd_detail_quantile(sums->abs_bins, detail->n, 0.5);
+    detail->p90 = nd_detail_quantile(sums->abs_bins, detail->n, 0.9);
+    detail->p99 = nd_detail_quantile(sums->abs_bins, detail->n, 0.99);
+    detail->p999 = nd_detail_quantile(sums->abs_bins, detail->n, 0.999);
+    detail->p99_ulp =
+        detail->has_ulp ? nd_detail_quantile(sums->ulp_bins, detail->n, 0.99) : 0.0;
 }

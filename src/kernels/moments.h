@@ -136,18 +136,25 @@ struct nd_detail {
     uint64_t within_1e3, within_5e3;        /* relative error under 1e-3, 5e-3 */
     double max_scaled;                      /* max of s = |e| / (|r| + rms_r) */
     uint64_t scaled_fault, scaled_elevated; /* s >= 0.1; 0.01 <= s < 0.1 */
-    bool has_ulp;                           /* max_ulp and ulp_bins mean something */
+    bool has_ulp;                           /* max_ulp and p99_ulp mean something */
     double max_ulp;
     /* Per side, in the dtype the run computed in; 0 where it is no float. */
     uint64_t zeros[2], subnormals[2], saturated[2];
-    uint64_t abs_bins[DETAIL_BINS + 2]; /* [0]: |e| = 0; [last]: beyond float32 */
-    uint64_t ulp_bins[DETAIL_BINS + 2];
+    double p50, p90, p99, p999, p99_ulp; /* quantiles of the bins, once settled */
     struct worst_element worst[DETAIL_WORST]; /* by |e| descending, then index */
     unsigned worst_count;
     unsigned worst_wanted; /* the largest params->worst seen */
 };
 
-void nd_detail_init(struct nd_detail *detail);
+/* While a pair is measured.  The bins are thirty times the rest, so that only the rest is
+ * kept of a pair that is done. */
+struct nd_detail_sums {
+    struct nd_detail detail;
+    uint64_t abs_bins[DETAIL_BINS + 2]; /* [0]: |e| = 0; [last]: beyond float32 */
+    uint64_t ulp_bins[DETAIL_BINS + 2];
+};
+
+void nd_detail_init(struct nd_detail_sums *sums);
 /*
  * Adds positions [first, first + count); first is a multiple of MOMENTS_CHUNK.  Either one
  * detail takes all of a tensor in order, or each chunk has one of its own and they are
@@ -155,8 +162,10 @@ void nd_detail_init(struct nd_detail *detail);
  */
 void nd_detail_measure(const struct tensor_view *r, const struct tensor_view *c,
                        const struct detail_params *params, uint64_t first, uint64_t count,
-                       struct nd_detail *detail);
-void nd_detail_fold(struct nd_detail *into, const struct nd_detail *next);
+                       struct nd_detail_sums *sums);
+void nd_detail_fold(struct nd_detail_sums *into, const struct nd_detail_sums *next);
+/* All is in: reads the quantiles off the bins. */
+void nd_detail_settle(struct nd_detail_sums *sums);
 /*
  * The bin of a number >= 0.  Bin 1 + k holds [edge(k), edge(k + 1)), where edge(k) is the
  * float32 whose bits are k << 19: 16 bins to a power of two, and 16 more evenly from 0 to

@@ -9,7 +9,7 @@ static bool p99_value(const struct nd_moments *moments, const struct nd_detail *
     (void)moments;
     if (detail->n == 0)
         return false;
-    value[0] = nd_detail_quantile(detail->abs_bins, detail->n, 0.99);
+    value[0] = detail->p99;
     return true;
 }
 

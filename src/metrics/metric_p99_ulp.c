@@ -10,7 +10,7 @@ static bool p99_ulp_value(const struct nd_moments *moments, const struct nd_deta
     (void)moments;
     if (detail->n == 0 || !detail->has_ulp)
         return false;
-    value[0] = nd_detail_quantile(detail->ulp_bins, detail->n, 0.99);
+    value[0] = detail->p99_ulp;
     return true;
 }
 

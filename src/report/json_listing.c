@@ -3,6 +3,15 @@
  */
 #include "report/json_parts.h"
 
+static void listing_number(struct out *out, const char *key, double value, bool is_nan)
+{
+    nd_json_key(out, key);
+    if (is_nan)
+        nd_json_double(out, value);
+    else
+        nd_json_number_or_null(out, value);
+}
+
 static void listing_slot(struct out *out, const struct nd_list_slot *slot)
 {
     nd_json_open(out, '{');
@@ -18,10 +27,10 @@ static void listing_slot(struct out *out, const struct nd_list_slot *slot)
     nd_json_key(out, "statistics");
     if (slot->has_stats) {
         nd_json_open(out, '{');
-        ND_JSON(out, "max", number_or_null, slot->max);
-        ND_JSON(out, "min", number_or_null, slot->min);
-        ND_JSON(out, "mean", number_or_null, slot->mean);
-        ND_JSON(out, "norm", number_or_null, slot->norm);
+        listing_number(out, "max", slot->max, slot->is_nan[0]);
+        listing_number(out, "min", slot->min, slot->is_nan[1]);
+        listing_number(out, "mean", slot->mean, slot->is_nan[2]);
+        listing_number(out, "norm", slot->norm, slot->is_nan[3]);
         nd_json_close(out);
     } else {
         nd_json_null(out);

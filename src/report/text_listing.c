@@ -76,15 +76,17 @@ static void listing_statistics(struct page *page, const struct slot_columns *col
                                const struct nd_list_slot *slot)
 {
     const double values[] = {slot->min, slot->max, slot->mean, slot->norm};
+    const bool printed[] = {slot->is_nan[1], slot->is_nan[0], slot->is_nan[2], slot->is_nan[3]};
     const bool wide = listing_is_wide(page, columns) && page->column <= columns->values - 2;
     char text[FIGURE_SIZE];
 
     for (unsigned i = 0; i < STATISTIC_COUNT; i++) {
-        const char *figure = isnan(values[i]) ? "-" : nd_figure_value(values[i], text);
+        const bool unknown = isnan(values[i]) && !printed[i];
+        const char *figure = unknown ? "-" : nd_figure_value(values[i], text);
         if (wide)
             nd_page_right(page, INK_PLAIN, figure,
                           columns->values - 2 + (i + 1) * STATISTIC_COLUMNS);
-        else if (!isnan(values[i]))
+        else if (!unknown)
             ND_SAY_ITEM(page, INK_PLAIN, "report.listing.statistic",
                         VALUE_TEXT("name", nd_page_words(page, statistic_ids[i])),
                         VALUE_TEXT("value", figure));

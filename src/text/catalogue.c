@@ -22,8 +22,10 @@ static const struct entry entries[] = {
 #include "text/help.def"
 #include "text/compare.def"
 #include "text/diagnosis.def"
+#include "text/norm_causes.def"
 #include "text/evidence.def"
 #include "text/product_causes.def"
+#include "text/placement_causes.def"
 #undef ND_TEXT
 };
 /* clang-format on */

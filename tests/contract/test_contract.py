@@ -224,6 +224,15 @@ class Coverage(Case):
         report = self.compare(npy("F32", (3,), [1.0, 2.0, 3.0]), npy("F32", (4,), [1.0, 2.0, 3.0, 4.0]), status=1)
         self.assertEqual((report["layers"][0]["fails"], report["layers"][0]["tier"]), ("shape", "fault"))
 
+    def test_another_shape_of_equal_elements_fails_unless_leading_axes_merge(self):
+        values = [float(i * i % 17) for i in range(24)]
+        report = self.compare(npy("F32", (4, 6), values), npy("F32", (24,), values), status=1)
+        self.assertEqual(report["layers"][0]["fails"], "shape")
+        report = self.compare(npy("F32", (4, 6), values), npy("F32", (8, 3), values), status=1)
+        self.assertEqual(report["layers"][0]["fails"], "shape")
+        report = self.compare(npy("F32", (2, 4, 3), values), npy("F32", (8, 3), values), status=0)
+        self.assertIn("reshaped", self.slot(report)["notes"])
+
     def test_dimensions_of_one_are_squeezed(self):
         report = self.compare(npy("F32", (1, 4), [1.0, 2.0, 3.0, 4.0]), npy("F32", (4, 1, 1), [1.0, 2.0, 3.0, 4.0]), status=0)
         self.assertIn("squeezed", self.slot(report)["notes"])

@@ -18,7 +18,7 @@ static const float sample_r[] = {1.0F, -2.0F, 0.0F, 4.0F, 0.0F, 1e-3F, -8.0F, 10
 static const float sample_c[] = {1.0005F, -2.008F, 0.0F, 4.5F, 1e-9F, 2e-3F, -8.0F, 99.0F};
 static const double sample_rms = 35.50528129905465;
 
-static struct nd_detail detail_of(enum nd_dtype dtype, const void *r, const void *c,
+static struct nd_detail_sums detail_of(enum nd_dtype dtype, const void *r, const void *c,
                                   uint64_t n, struct detail_params params)
 {
     const struct sides sides = {
@@ -27,7 +27,7 @@ static struct nd_detail detail_of(enum nd_dtype dtype, const void *r, const void
         n
     };
     const struct tensor_view view[2] = {sides_view(&sides, 0), sides_view(&sides, 1)};
-    struct nd_detail detail;
+    struct nd_detail_sums detail;
 
     params.real[0] = params.real[1] = dtype;
     nd_detail_init(&detail);
@@ -35,7 +35,7 @@ static struct nd_detail detail_of(enum nd_dtype dtype, const void *r, const void
     return detail;
 }
 
-static struct nd_detail sample_detail(void)
+static struct nd_detail_sums sample_detail(void)
 {
     const struct detail_params params = {.rms_r = sample_rms,
                                          .rel_floor = sample_rms * 0x1p-20,
@@ -48,63 +48,65 @@ static struct nd_detail sample_detail(void)
 /* rel = where(e == 0, 0, e / maximum(abs(x), rms * 2**-20)) */
 static void relative_errors_have_a_floor_under_the_reference(void **state)
 {
-    const struct nd_detail found = sample_detail();
+    const struct nd_detail_sums found = sample_detail();
 
     (void)state;
-    assert_int_equal(found.n, 8);
-    assert_near(found.max_rel, 1.0, 1.0);
-    assert_near(found.sum_rel / 8.0, 0.1424411806524565, 4.0);
-    assert_int_equal(found.within_1e3, 4);
-    assert_int_equal(found.within_5e3, 5);
+    assert_int_equal(found.detail.n, 8);
+    assert_near(found.detail.max_rel, 1.0, 1.0);
+    assert_near(found.detail.sum_rel / 8.0, 0.1424411806524565, 4.0);
+    assert_int_equal(found.detail.within_1e3, 4);
+    assert_int_equal(found.detail.within_5e3, 5);
 }
 
 /* s = e / (abs(x) + rms) */
 static void scaled_errors_are_counted_at_both_bounds(void **state)
 {
-    const struct nd_detail found = sample_detail();
+    const struct nd_detail_sums found = sample_detail();
 
     (void)state;
-    assert_near(found.max_scaled, 0.012656535621528782, 2.0);
-    assert_int_equal(found.scaled_fault, 0);
-    assert_int_equal(found.scaled_elevated, 1);
+    assert_near(found.detail.max_scaled, 0.012656535621528782, 2.0);
+    assert_int_equal(found.detail.scaled_fault, 0);
+    assert_int_equal(found.detail.scaled_elevated, 1);
 }
 
 /* numpy.percentile(e, 100 * q, method="inverted_cdf"), then the float32 whose bits are
  * (bits >> 19) + 1 << 19 */
 static void quantiles_are_upper_edges_of_the_nearest_rank(void **state)
 {
-    const struct nd_detail found = sample_detail();
+    struct nd_detail_sums found = sample_detail();
 
     (void)state;
-    assert_double(nd_detail_quantile(found.abs_bins, 8, 0.5), 0.000518798828125);
-    assert_double(nd_detail_quantile(found.abs_bins, 8, 0.9), 1.0625);
-    assert_double(nd_detail_quantile(found.abs_bins, 8, 0.999), 1.0625);
+    nd_detail_settle(&found);
+    assert_double(found.detail.p50, 0.000518798828125);
+    assert_double(found.detail.p90, 1.0625);
+    assert_double(found.detail.p999, 1.0625);
 }
 
 /* e / spacing(maximum(abs(x), rms * 2**-10).astype(float32)) */
 static void ulp_is_the_spacing_at_the_reference(void **state)
 {
-    const struct nd_detail found = sample_detail();
+    struct nd_detail_sums found = sample_detail();
 
     (void)state;
-    assert_true(found.has_ulp);
-    assert_double(found.max_ulp, 1048576.0);
-    assert_double(nd_detail_quantile(found.ulp_bins, 8, 0.99), 1114112.0);
+    nd_detail_settle(&found);
+    assert_true(found.detail.has_ulp);
+    assert_double(found.detail.max_ulp, 1048576.0);
+    assert_double(found.detail.p99_ulp, 1114112.0);
 }
 
 /* numpy.lexsort((arange(8), -e))[:5] */
 static void the_worst_elements_come_by_error_then_place(void **state)
 {
     static const uint64_t order[] = {7, 3, 1, 5, 0};
-    const struct nd_detail found = sample_detail();
+    const struct nd_detail_sums found = sample_detail();
 
     (void)state;
-    assert_int_equal(found.worst_count, 5);
+    assert_int_equal(found.detail.worst_count, 5);
     for (unsigned k = 0; k < 5; k++)
-        assert_int_equal(found.worst[k].at, order[k]);
-    assert_double(found.worst[1].abs, 0.5);
-    assert_double(found.worst[1].r, 4.0);
-    assert_double(found.worst[1].c, 4.5);
+        assert_int_equal(found.detail.worst[k].at, order[k]);
+    assert_double(found.detail.worst[1].abs, 0.5);
+    assert_double(found.detail.worst[1].r, 4.0);
+    assert_double(found.detail.worst[1].c, 4.5);
 }
 
 /* Bin 1 + (bits >> 19); bits as numpy.float32(v).view(uint32). */
@@ -190,11 +192,11 @@ static void ulps_of_float16_stop_shrinking_among_subnormals(void **state)
         const uint16_t r = f16_bits(rows[i].at), c = (uint16_t)(r + 3);
         const struct detail_params params = {.rms_r = rows[i].at,
                                              .ulp_dtype = ND_DTYPE_f16};
-        assert_double(detail_of(ND_DTYPE_f16, &r, &c, 1, params).max_ulp, 3.0);
+        assert_double(detail_of(ND_DTYPE_f16, &r, &c, 1, params).detail.max_ulp, 3.0);
     }
     const uint16_t zero = 0, least = 5; /* 5 * 2**-24 */
     const struct detail_params params = {.ulp_dtype = ND_DTYPE_f16};
-    assert_double(detail_of(ND_DTYPE_f16, &zero, &least, 1, params).max_ulp, 5.0);
+    assert_double(detail_of(ND_DTYPE_f16, &zero, &least, 1, params).detail.max_ulp, 5.0);
 }
 
 static void ulps_have_a_floor_at_a_thousandth_of_the_rms(void **state)
@@ -204,7 +206,7 @@ static void ulps_have_a_floor_at_a_thousandth_of_the_rms(void **state)
 
     (void)state;
     /* 1024 * 2**-10 = 1, where bfloat16 steps by 2**-7 */
-    assert_double(detail_of(ND_DTYPE_f32, &r, &c, 1, params).max_ulp, 0.125);
+    assert_double(detail_of(ND_DTYPE_f32, &r, &c, 1, params).detail.max_ulp, 0.125);
 }
 
 static void without_a_float_dtype_there_are_no_ulps(void **state)
@@ -214,8 +216,8 @@ static void without_a_float_dtype_there_are_no_ulps(void **state)
     const struct detail_params integer = {.ulp_dtype = ND_DTYPE_i32};
 
     (void)state;
-    assert_false(detail_of(ND_DTYPE_i32, &r, &c, 1, params).has_ulp);
-    assert_false(detail_of(ND_DTYPE_i32, &r, &c, 1, integer).has_ulp);
+    assert_false(detail_of(ND_DTYPE_i32, &r, &c, 1, params).detail.has_ulp);
+    assert_false(detail_of(ND_DTYPE_i32, &r, &c, 1, integer).detail.has_ulp);
 }
 
 static void zeros_subnormals_and_saturation_are_the_sides_own(void **state)
@@ -224,16 +226,16 @@ static void zeros_subnormals_and_saturation_are_the_sides_own(void **state)
     const uint16_t r[] = {0x0000, 0x8000, 0x0001, 0x0400, 0x7bff, 0x7bff, 0x7e00};
     const uint16_t c[] = {0x0000, 0x3c00, 0x83ff, 0x0400, 0xfbff, 0x3c00, 0x7bff};
     const struct detail_params params = {.rms_r = 1.0, .ulp_dtype = ND_DTYPE_f16};
-    const struct nd_detail found = detail_of(ND_DTYPE_f16, r, c, 7, params);
+    const struct nd_detail_sums found = detail_of(ND_DTYPE_f16, r, c, 7, params);
 
     (void)state;
-    assert_int_equal(found.n, 6);
-    assert_int_equal(found.zeros[0], 2);
-    assert_int_equal(found.zeros[1], 1);
-    assert_int_equal(found.subnormals[0], 1);
-    assert_int_equal(found.subnormals[1], 1);
-    assert_int_equal(found.saturated[0], 2);
-    assert_int_equal(found.saturated[1], 1);
+    assert_int_equal(found.detail.n, 6);
+    assert_int_equal(found.detail.zeros[0], 2);
+    assert_int_equal(found.detail.zeros[1], 1);
+    assert_int_equal(found.detail.subnormals[0], 1);
+    assert_int_equal(found.detail.subnormals[1], 1);
+    assert_int_equal(found.detail.saturated[0], 2);
+    assert_int_equal(found.detail.saturated[1], 1);
 }
 
 static void saturation_is_that_of_the_dtype_the_run_computed_in(void **state)
@@ -249,29 +251,29 @@ static void saturation_is_that_of_the_dtype_the_run_computed_in(void **state)
         .real = {ND_DTYPE_f16, ND_DTYPE_f32},
           .ulp_dtype = ND_DTYPE_f16
     };
-    struct nd_detail found;
+    struct nd_detail_sums found;
 
     (void)state;
     nd_detail_init(&found);
     nd_detail_measure(&view, &view, &params, 0, 2, &found);
-    assert_int_equal(found.saturated[0], 1);
-    assert_int_equal(found.saturated[1], 0);
+    assert_int_equal(found.detail.saturated[0], 1);
+    assert_int_equal(found.detail.saturated[1], 0);
 }
 
 static void nothing_over_zero_is_no_error_and_something_is_infinite(void **state)
 {
     const float zeros[] = {0.0F, 0.0F}, c[] = {0.0F, 1.0F};
     const struct detail_params params = {.ulp_dtype = ND_DTYPE_f32};
-    const struct nd_detail equal = detail_of(ND_DTYPE_f32, zeros, zeros, 2, params);
-    const struct nd_detail found = detail_of(ND_DTYPE_f32, zeros, c, 2, params);
+    const struct nd_detail_sums equal = detail_of(ND_DTYPE_f32, zeros, zeros, 2, params);
+    const struct nd_detail_sums found = detail_of(ND_DTYPE_f32, zeros, c, 2, params);
 
     (void)state;
-    assert_double(equal.max_rel, 0.0);
-    assert_double(equal.max_scaled, 0.0);
-    assert_int_equal(equal.within_1e3, 2);
-    assert_double(found.max_rel, infinity);
-    assert_double(found.max_scaled, infinity);
-    assert_int_equal(found.scaled_fault, 1);
+    assert_double(equal.detail.max_rel, 0.0);
+    assert_double(equal.detail.max_scaled, 0.0);
+    assert_int_equal(equal.detail.within_1e3, 2);
+    assert_double(found.detail.max_rel, infinity);
+    assert_double(found.detail.max_scaled, infinity);
+    assert_int_equal(found.detail.scaled_fault, 1);
 }
 
 static void ratios_survive_errors_beyond_float64(void **state)
@@ -279,11 +281,11 @@ static void ratios_survive_errors_beyond_float64(void **state)
     const double r[] = {-0x1p1023}, c[] = {0x1p1023};
     const struct detail_params params = {
         .rms_r = 0x1p1023, .rel_floor = 0x1p1003, .ulp_dtype = ND_DTYPE_f64, .worst = 1};
-    const struct nd_detail found = detail_of(ND_DTYPE_f64, r, c, 1, params);
+    const struct nd_detail_sums found = detail_of(ND_DTYPE_f64, r, c, 1, params);
 
     (void)state;
-    assert_double(found.max_rel, 2.0);
-    assert_double(found.max_scaled, 1.0);
+    assert_double(found.detail.max_rel, 2.0);
+    assert_double(found.detail.max_scaled, 1.0);
     assert_int_equal(found.abs_bins[DETAIL_BINS + 1], 1);
 }
 
@@ -292,10 +294,10 @@ static void integers_keep_their_exact_error(void **state)
     const int64_t r[] = {INT64_MAX, 5}, c[] = {INT64_MAX - 1, 5};
     const struct detail_params params = {
         .rms_r = 1.0, .rel_floor = 1.0, .ulp_dtype = ND_DTYPE_NONE, .worst = 2};
-    const struct nd_detail found = detail_of(ND_DTYPE_i64, r, c, 2, params);
+    const struct nd_detail_sums found = detail_of(ND_DTYPE_i64, r, c, 2, params);
 
     (void)state;
-    assert_double(found.worst[0].abs, 1.0);
+    assert_double(found.detail.worst[0].abs, 1.0);
     assert_int_equal(found.abs_bins[2033], 1);
 }
 
@@ -304,7 +306,7 @@ static void chunks_fold_to_the_same_bits(void **state)
 {
     enum { N = 2 * MOMENTS_CHUNK + 77 };
     static float r[N], c[N];
-    static struct nd_detail whole, folded, chunk;
+    static struct nd_detail_sums whole, folded, chunk;
     const struct sides sides = {
         {ND_DTYPE_f32, ND_DTYPE_f32},
         {r,            c           },
@@ -334,7 +336,7 @@ static void chunks_fold_to_the_same_bits(void **state)
                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, &chunk);
         nd_detail_fold(&folded, &chunk);
     }
-    assert_int_equal(whole.n, N);
+    assert_int_equal(whole.detail.n, N);
     assert_memory_equal(&whole, &folded, sizeof whole);
 }
 

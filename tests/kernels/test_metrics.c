@@ -29,7 +29,7 @@ static struct values metric_of(const char *key, enum nd_dtype dtype, const void 
     const struct tensor_view view[2] = {sides_view(&sides, 0), sides_view(&sides, 1)};
     struct moments_policy policy = {.scale = 1.0};
     struct nd_moments moments = sides_measure(&sides, &policy);
-    struct nd_detail detail;
+    struct nd_detail_sums sums;
     struct values found = {.defined = false};
 
     assert_non_null(metric);
@@ -44,9 +44,10 @@ static struct values metric_of(const char *key, enum nd_dtype dtype, const void 
         .worst = 5,
         .real = {dtype, dtype}
     };
-    nd_detail_init(&detail);
-    nd_detail_measure(&view[0], &view[1], &params, 0, n, &detail);
-    found.defined = metric->value(&moments, metric->detail ? &detail : NULL, found.of);
+    nd_detail_init(&sums);
+    nd_detail_measure(&view[0], &view[1], &params, 0, n, &sums);
+    nd_detail_settle(&sums);
+    found.defined = metric->value(&moments, metric->detail ? &sums.detail : NULL, found.of);
     return found;
 }
 

@@ -118,6 +118,28 @@ static void a_terminal_escape_in_a_name_is_shown_not_sent(void **state)
     nd_out_done(&out);
 }
 
+/* U+2028 ends a line for JavaScript and str.splitlines; U+FEFF has no width at all. */
+static void unicode_line_ends_and_marks_without_width_are_shown_escaped(void **state)
+{
+    struct out out = {0};
+
+    (void)state;
+    nd_out_safe(&out, "a\xe2\x80\xa8" "b\xef\xbb\xbf.\xe2\x80\xa6");
+    assert_string_equal(out.text.bytes, "a\\xe2\\x80\\xa8" "b\\xef\\xbb\\xbf.\xe2\x80\xa6");
+    nd_out_done(&out);
+}
+
+/* XML 1.0, 3.3.3: a bare tab or line end in an attribute is read as a space. */
+static void tabs_and_line_ends_survive_in_xml(void **state)
+{
+    struct out out = {0};
+
+    (void)state;
+    nd_out_xml(&out, "a\tb\n<");
+    assert_string_equal(out.text.bytes, "a&#9;b&#10;&lt;");
+    nd_out_done(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +149,8 @@ int main(void)
         cmocka_unit_test(names_sort_as_people_sort_them),
         cmocka_unit_test(json_strings_cannot_break_out_or_hide_bytes),
         cmocka_unit_test(a_terminal_escape_in_a_name_is_shown_not_sent),
+        cmocka_unit_test(unicode_line_ends_and_marks_without_width_are_shown_escaped),
+        cmocka_unit_test(tabs_and_line_ends_survive_in_xml),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

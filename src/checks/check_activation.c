@@ -1,0 +1,219 @@
+/*
+ * Another form of the activation?  Names mean different formulas in different frameworks:
+ * GELU by erf, by tanh or by a sigmoid, SiLU or its piecewise stand-in, a bounded ReLU.
+ */
+#include "checks/subject.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double gelu_erf(double x)
+{
+    return 0.5 * x * erfc(-x * sqrt(0.5));
+}
+
+static double gelu_tanh(double x)
+{
+    return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
+
+static double gelu_sigmoid(double x)
+{
+    return x / (1 + exp(-1.702 * x));
+}
+
+static double silu(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+static double hardswish(double x)
+{
+    return x * fmin(fmax(x + 3, 0), 6) / 6;
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* torch divides by 6 (ONNX's default slope 0.2 is the other one). */
+static double hardsigmoid(double x)
+{
+    return fmin(fmax(x + 3, 0), 6) / 6;
+}
+
+static double hardsigmoid_fifth(double x)
+{
+    return fmin(fmax(0.2 * x + 0.5, 0), 1);
+}
+
+static double relu(double x)
+{
+    return x < 0 ? 0 : x;
+}
+
+static double relu6(double x)
+{
+    return fmin(fmax(x, 0), 6);
+}
+
+static double leaky_relu(double x)
+{
+    return x < 0 ? 0.01 * x : x;
+}
+
+static double leaky_relu_fifth(double x)
+{
+    return x < 0 ? 0.2 * x : x;
+}
+
+static double elu(double x)
+{
+    return x < 0 ? expm1(x) : x;
+}
+
+static double softplus(double x)
+{
+    return x > 30 ? x : log1p(exp(x));
+}
+
+static double mish(double x)
+{
+    return x * tanh(softplus(x));
+}
+
+static double identity(double x)
+{
+    return x;
+}
+
+struct form {
+    const char *name;
+    double (*value)(double x);
+};
+
+static const struct form forms[] = {
+    {"GELU (erf)",                  gelu_erf         },
+    {"GELU (tanh)",                 gelu_tanh        },
+    {"GELU (x * sigmoid(1.702 x))", gelu_sigmoid     },
+    {"SiLU",                        silu             },
+    {"Hardswish",                   hardswish        },
+    {"sigmoid",                     sigmoid          },
+    {"Hardsigmoid (slope 1/6)",     hardsigmoid      },
+    {"Hardsigmoid (slope 0.2)",     hardsigmoid_fifth},
+    {"tanh",                        tanh             },
+    {"ReLU",                        relu             },
+    {"ReLU6",                       relu6            },
+    {"LeakyReLU (0.01)",            leaky_relu       },
+    {"LeakyReLU (0.2)",             leaky_relu_fifth },
+    {"ELU",                         elu              },
+    {"softplus",                    softplus         },
+    {"Mish",                        mish             },
+    {"identity",                    identity         },
+};
+
+enum { FORM_COUNT = sizeof forms / sizeof *forms };
+
+/* Residual of y against a form of x. */
+static double form_misfit(const struct form *form, const double *x, const double *y,
+                          uint64_t count)
+{
+    double error = 0, size = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        const double z = form->value(x[i]);
+        if (!isfinite(y[i]) || !isfinite(z))
+            continue;
+        error += (y[i] - z) * (y[i] - z);
+        size += z * z;
+    }
+    return size > 0 ? sqrt(error / size) : HUGE_VAL;
+}
+
+static const struct tensor_view *activation_tensor(const struct subject *subject, int side,
+                                                   const char *name)
+{
+    const struct slot_view *slot = nd_layer_slot(subject->pair->side[side], name);
+
+    return slot != NULL && slot->has_tensor &&
+                   nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT &&
+                   nd_shape_equal(&slot->tensor.shape, &subject->shape)
+               ? &slot->tensor
+               : NULL;
+}
+
+static const struct form *activation_best(const double *x, const double *y, uint64_t count,
+                                          double *ret_residual)
+{
+    const struct form *best = NULL;
+
+    for (int i = 0; i < FORM_COUNT; i++) {
+        const double residual = form_misfit(&forms[i], x, y, count);
+        if (best == NULL || residual < *ret_residual) {
+            best = &forms[i];
+            *ret_residual = residual;
+        }
+    }
+    return best;
+}
+
+/* Which side departs from the name cannot be told unless one of them is the plain form. */
+static enum nd_side activation_side(const struct subject *subject, const struct form *found)
+{
+    return strcmp(subject->own->op->name, "gelu") == 0 && found == &forms[0]
+               ? ND_SIDE_UNKNOWN
+               : nd_subject_side(subject);
+}
+
+static void activation_compare(struct subject *subject, double *x, double *y)
+{
+    const struct tensor_view *in[2], *out;
+    const int side = subject->side;
+    const double u = subject->own->roundoff;
+    double good = HUGE_VAL, left = HUGE_VAL;
+
+    for (int k = 0; k < 2; k++)
+        if ((in[k] = activation_tensor(subject, k, "input.0")) == NULL)
+            return;
+    out = activation_tensor(subject, !side, subject->slot->name);
+    if (out == NULL)
+        return;
+    nd_view_decode(in[!side], 0, subject->count, x);
+    nd_view_decode(out, 0, subject->count, y);
+    const struct form *expected = activation_best(x, y, subject->count, &good);
+    if (!(good <= fmax(4 * u, 64 * 0x1p-24)))
+        return; /* the other side is none of them */
+    nd_view_decode(in[side], 0, subject->count, x);
+    const struct form *found = activation_best(x, subject->actual, subject->count, &left);
+    if (found == expected)
+        return;
+    const struct hypothesis variant = {.id = "activation_variant",
+                                       .residual = left,
+                                       .floor = fmax(good, 0.4247 * u),
+                                       .side = activation_side(subject, found)};
+    ND_PROPOSE(subject, variant, ND_WORD("expected", expected->name),
+               ND_WORD("found", found->name));
+}
+
+static void activation_run(struct subject *subject, struct nd_finding *finding)
+{
+    static const char *const names[] = {"gelu", "silu", "relu", "activation"};
+    const struct op *op = subject->own->op;
+    bool is_one = false;
+
+    (void)finding;
+    for (size_t i = 0; i < sizeof names / sizeof *names && op != NULL; i++)
+        is_one = is_one || strcmp(op->name, names[i]) == 0;
+    if (!is_one || subject->actual == NULL || !nd_subject_is_own(subject) ||
+        strcmp(subject->slot->name, "output.0") != 0)
+        return;
+    double *x = malloc(subject->count * sizeof *x), *y = malloc(subject->count * sizeof *y);
+    if (x != NULL && y != NULL)
+        activation_compare(subject, x, y);
+    free(x);
+    free(y);
+}
+
+const struct check nd_check_activation = {.id = "activation", .run = activation_run};

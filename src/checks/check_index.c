@@ -1,0 +1,77 @@
+/*
+ * Does an index run over?  From 2^15 or 2^16 elements (or 65536 rows) on, values are those
+ * of the start again, or were never written; up to there everything agrees.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "checks/flat.h"
+
+/* What 16 bits count, signed and unsigned; also the blocks of a launch. */
+static const uint64_t INDEX_SIGNED = 1u << 15, INDEX_UNSIGNED = 1u << 16;
+
+enum index_content { INDEX_WRAPPED, INDEX_ZERO };
+
+static void index_fill(const double *z, uint64_t count, uint64_t limit,
+                       enum index_content content, double *moved)
+{
+    for (uint64_t i = 0; i < count; i++)
+        moved[i] = i < limit ? z[i] : content == INDEX_WRAPPED ? z[i % limit] : 0;
+}
+
+/* One side's values y against what was expected of it. */
+struct index_pair {
+    int side;
+    const double *y, *z;
+    double *moved; /* scratch */
+};
+
+static void index_try(struct subject *subject, const struct index_pair *of, uint64_t limit)
+{
+    static const char *const names[] = {"wrapped", "zeros"};
+
+    if (limit >= subject->count)
+        return;
+    for (int content = INDEX_WRAPPED; content <= INDEX_ZERO; content++) {
+        index_fill(of->z, subject->count, limit, (enum index_content)content, of->moved);
+        const double residual = nd_flat_distance(of->y, of->moved, NULL, subject->count);
+        const struct hypothesis overflow = {
+            .id = "index_overflow",
+            .residual = residual,
+            /* The start once more, from just this place on: no tail does that. */
+            .is_certain = content == INDEX_WRAPPED && subject->count - limit >= 64 &&
+                          residual <= 2.5 * subject->floor,
+            .penalty = -0.3,
+            .side = of->side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE};
+        if (residual < 0.25 * subject->unexplained)
+            ND_PROPOSE(subject, overflow, ND_NUMBER("limit", (double)limit),
+                       ND_NUMBER("count", (double)subject->count),
+                       ND_WORD("content", names[content]));
+    }
+}
+
+static void index_side(struct subject *subject, const struct index_pair *of)
+{
+    index_try(subject, of, INDEX_SIGNED);
+    index_try(subject, of, INDEX_UNSIGNED);
+    if (subject->shape.rank > 1 && subject->shape.dim[0] > INDEX_UNSIGNED)
+        index_try(subject, of, INDEX_UNSIGNED * nd_flat_inner(&subject->shape, 0));
+}
+
+static void index_run(struct subject *subject, struct nd_finding *finding)
+{
+    (void)finding;
+    if (!nd_flat_asked(subject) || subject->count <= INDEX_SIGNED)
+        return;
+    double *moved = malloc(subject->count * sizeof *moved);
+    if (moved == NULL)
+        return;
+    index_side(subject, &(struct index_pair){subject->side, subject->actual,
+                                             subject->expected, moved});
+    if (!subject->is_replayed)
+        index_side(subject, &(struct index_pair){!subject->side, subject->expected,
+                                                 subject->actual, moved});
+    free(moved);
+}
+
+const struct check nd_check_index = {.id = "index", .run = index_run};
