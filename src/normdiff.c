@@ -274,6 +274,17 @@ static enum nd_status compare_dumps(struct owned *owned, const struct nd_options
     return ND_OK;
 }
 
+/* What was read from a file that shrank meanwhile is void, wherever it was read. */
+static enum nd_status check_intact(unsigned shrunk_before, const char *path, struct nd_error *err)
+{
+    if (nd_map_shrink_count() == shrunk_before)
+        return ND_OK;
+    nd_fail(err, ND_ERR_CHANGED, "a file that stays as it is while it is read",
+            "less than at the start: a file shrank while it was read");
+    nd_error_file(err, path);
+    return ND_ERR_CHANGED;
+}
+
 static struct owned *owned_new(struct nd_error *err)
 {
     struct owned *owned = calloc(1, sizeof *owned);
@@ -312,6 +323,7 @@ enum nd_status nd_compare(const char *reference, const char *candidate,
     const struct metric *metric;
     struct owned        *owned;
     enum nd_status       status = ND_OK;
+    const unsigned       shrunk_before = nd_map_shrink_count();
 
     ND_TRY(nd_policy_check(options, &metric, err));
     if (candidate != NULL && strcmp(reference, "-") == 0 && strcmp(candidate, "-") == 0)
@@ -333,6 +345,8 @@ enum nd_status nd_compare(const char *reference, const char *candidate,
         status = compare_dumps(owned, options, result, err);
     }
     if (status == ND_OK)
+        status = check_intact(shrunk_before, paths[0], err);
+    if (status == ND_OK)
         *ret_result = result;
     else
         owned_free(owned);
@@ -344,6 +358,7 @@ enum nd_status nd_list(const char *path, const struct nd_options *options,
 {
     const struct kernel_set *kernels;
     struct nd_listing       *listing = NULL;
+    const unsigned           shrunk_before = nd_map_shrink_count();
     struct owned            *owned;
     enum nd_status           status;
 
@@ -360,6 +375,8 @@ enum nd_status nd_list(const char *path, const struct nd_options *options,
     }
     if (status == ND_OK)
         status = nd_operators_list(owned->arena, listing, err);
+    if (status == ND_OK)
+        status = check_intact(shrunk_before, path, err);
     if (status != ND_OK) {
         owned_free(owned);
         return status;

@@ -26,6 +26,7 @@ struct guard {
 };
 
 static struct guard      guards[GUARD_COUNT];
+static atomic_uint       guard_hits; /* holes ever filled */
 static atomic_int        guard_top; /* slots ever used */
 static struct sigaction  previous_action;
 static uintptr_t         guard_page = 4096; /* sysconf is no call for a signal handler */
@@ -47,6 +48,7 @@ static void guard_handler(int signal_number, siginfo_t *info, void *context)
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
             break;
         atomic_store(&guards[i].hit, true);
+        atomic_fetch_add(&guard_hits, 1);
         return;
     }
     sigaction(signal_number, &previous_action, NULL); /* not ours: fault again, for real */
@@ -148,6 +150,11 @@ void nd_map_close(struct map *map)
 bool nd_map_intact(const struct map *map)
 {
     return map->guard < 0 || !atomic_load(&guards[map->guard].hit);
+}
+
+unsigned nd_map_shrink_count(void)
+{
+    return atomic_load(&guard_hits);
 }
 
 void nd_map_will_read(const struct map *map, uint64_t offset, uint64_t size)

@@ -32,6 +32,9 @@ bool           nd_map_intact(const struct map *map);
 /* Installs the SIGBUS handler, for the whole process. */
 void nd_map_guard(void);
 
+/* How often a mapped file turned out to have shrunk, in the whole process so far. */
+unsigned nd_map_shrink_count(void);
+
 /* Hints; no effect on correctness. */
 void nd_map_will_read(const struct map *map, uint64_t offset, uint64_t size);
 /* These bytes of a file mapping were read: whole pages inside leave the process (and stay

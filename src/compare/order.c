@@ -114,6 +114,7 @@ static enum nd_status apply_order_file(struct comparison *comparison, struct sid
     const enum nd_status status = read_order_lines(comparison->arena, &map, &lines, &count, err);
     nd_map_close(&map);
     ND_TRY(status);
+    size_t fitting = 0;
     for (size_t i = 0; i < sides[0].count; i++) {
         size_t low = 0, high = count;
         while (low < high) {
@@ -125,6 +126,13 @@ static enum nd_status apply_order_file(struct comparison *comparison, struct sid
         }
         const bool named = low < count && strcmp(lines[low].name, sides[0].layers[i]->name) == 0;
         places[i].at = named ? lines[low].line : count + places[i].at;
+        fitting += named;
+    }
+    if (fitting == 0 && count > 0) {
+        nd_fail_key(err, ND_ERR_USAGE, "--order", "names of layers, one a line",
+                    "%zu lines, none of them the name of a reference layer", count);
+        nd_error_file(err, comparison->options->order_file);
+        return ND_ERR_USAGE;
     }
     return ND_OK;
 }

@@ -415,6 +415,7 @@ class Matching(Case):
         report = self.compare(a, a, "--order", order)
         self.assertEqual([l["name"] for l in report["layers"]], ["c", "a", "b"])
         self.assertEqual(report["reference"]["order"], "option")
+        self.compare(a, a, "--order", write(self.dir, "other.txt", "nobody\n"), status=2)
         s = safetensors({n: ("F32", [1], [1.0]) for n in ("l10", "l9")})
         report = self.compare(s, s)
         self.assertEqual(([l["name"] for l in report["layers"]], report["reference"]["order"]), (["l9", "l10"], "name"))
