@@ -81,6 +81,7 @@ struct comparison {
     struct nd_named          *skipped; /* recomputed calls and the like */
     size_t                    skipped_count, skipped_capacity;
     uint64_t                  bytes_total, bytes_done;
+    uint64_t                  detail_done; /* bytes that the detail pass has read again */
 };
 
 /* Chooses the layers that the options ask for and pairs them. */

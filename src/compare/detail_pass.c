@@ -11,6 +11,7 @@
 enum { DETAIL_UNITS = 64 }; /* sums (70 KB each) held at once */
 
 struct detail_work {
+    const struct comparison *comparison;
     const struct pair_views *views;
     struct detail_params     params;
     uint64_t                 first; /* of unit 0 of this round */
@@ -45,12 +46,30 @@ static struct detail_params detail_params_of(const struct comparison *comparison
     return params;
 }
 
-enum nd_status nd_slot_detail(const struct comparison *comparison, struct slot_pair *slot,
-                                  const struct pair_views *views, struct nd_error *err)
+static uint64_t pair_bytes(const struct pair_views *views, uint64_t count)
+{
+    return count * (nd_dtype_info(views->view[0].dtype)->size +
+                    nd_dtype_info(views->view[1].dtype)->size);
+}
+
+static void detail_tick(void *user, size_t started)
+{
+    const struct detail_work *work = user;
+    const struct nd_options  *options = work->comparison->options;
+    const uint64_t            read = work->first + started * (uint64_t)MEASURE_UNIT;
+
+    if (options->progress != NULL)
+        options->progress(options->progress_user, "detail",
+                          work->comparison->detail_done + pair_bytes(work->views, read),
+                          work->comparison->bytes_total);
+}
+
+enum nd_status nd_slot_detail(struct comparison *comparison, struct slot_pair *slot,
+                              const struct pair_views *views, struct nd_error *err)
 {
     const uint64_t     units = views->view[0].count / MEASURE_UNIT + 1;
     const size_t       room = units < DETAIL_UNITS ? (size_t)units : DETAIL_UNITS;
-    struct detail_work work = {.views = views};
+    struct detail_work work = {.comparison = comparison, .views = views};
     struct nd_detail  *detail = nd_arena_alloc(comparison->arena, 1, sizeof *detail);
 
     work.sums = calloc(room + 1, sizeof *work.sums); /* the last holds the total */
@@ -64,10 +83,11 @@ enum nd_status nd_slot_detail(const struct comparison *comparison, struct slot_p
     for (uint64_t done = 0; done < units; done += room) {
         const size_t round = units - done < room ? (size_t)(units - done) : room;
         work.first = done * (uint64_t)MEASURE_UNIT;
-        nd_pool_run(comparison->options->jobs, round, detail_unit, NULL, &work);
+        nd_pool_run(comparison->options->jobs, round, detail_unit, detail_tick, &work);
         for (size_t i = 0; i < round; i++)
             nd_detail_fold(total, &work.sums[i]);
     }
+    comparison->detail_done += pair_bytes(views, views->view[0].count);
     nd_detail_settle(total);
     *detail = total->detail;
     free(work.sums);

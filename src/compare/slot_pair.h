@@ -84,7 +84,7 @@ bool nd_slot_is_hopeless(const struct slot_pair *slot);
 enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_pair *slot,
                               struct pair_views *views, struct nd_error *err);
 bool           nd_slot_wants_detail(const struct comparison *comparison, const struct slot_pair *slot);
-enum nd_status nd_slot_detail(const struct comparison *comparison, struct slot_pair *slot,
+enum nd_status nd_slot_detail(struct comparison *comparison, struct slot_pair *slot,
                               const struct pair_views *views, struct nd_error *err);
 
 #endif
