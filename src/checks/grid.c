@@ -68,7 +68,7 @@ enum { GRID_BLOCK = 1024 };
 void nd_grid_shares(const struct tensor_view *view, uint64_t budget,
                     struct grid_shares *ret)
 {
-    double block[GRID_BLOCK];
+    double block[GRID_BLOCK], last = 0;
     uint64_t hits[GRID_COUNT] = {0};
     const uint64_t blocks = (view->count + GRID_BLOCK - 1) / GRID_BLOCK;
     const uint64_t wanted = budget / GRID_BLOCK < 1 ? 1 : budget / GRID_BLOCK;
@@ -83,8 +83,11 @@ void nd_grid_shares(const struct tensor_view *view, uint64_t budget,
         const uint64_t n = left < GRID_BLOCK ? left : GRID_BLOCK;
         nd_view_decode(view, first, n, block);
         for (uint64_t k = 0; k < n; k++) {
-            if (!isfinite(block[k]) || block[k] == 0)
+            /* A value that repeats the last one is no further evidence: a constant tensor of
+             * ones lies on every grid and was computed in none. */
+            if (!isfinite(block[k]) || block[k] == 0 || block[k] == last)
                 continue;
+            last = block[k];
             ret->counted++;
             grid_count(block[k], hits);
         }

@@ -23,7 +23,7 @@ double nd_grid_roundoff(enum grid grid);            /* 2^-digits */
 double nd_grid_round(enum grid grid, double value); /* to nearest, ties to even */
 
 struct grid_shares {
-    double share[GRID_COUNT]; /* of the finite, non-zero values */
+    double share[GRID_COUNT]; /* of the finite, non-zero values, repeats left out */
     uint64_t counted;
     bool whole; /* every element was looked at */
 };
