@@ -286,8 +286,7 @@ static void gather_one(void *user, size_t i, unsigned worker)
         .op = nd_op_for(layer->type),
         .pair = pair->side[0] != NULL && pair->side[1] != NULL,
         .forward = strcmp(layer->direction, "backward") != 0,
-        .container = (pair->side[0] != NULL && pair->side[0]->container) ||
-                     (pair->side[1] != NULL && pair->side[1]->container),
+        .container = layer->role == ND_ROLE_CONTAINER,
     };
     facts_slots(layer, facts);
     facts_precision(layer, pair, facts);

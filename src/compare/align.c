@@ -248,16 +248,20 @@ static enum nd_status mark_containers(struct comparison *comparison, struct nd_e
 {
     const size_t count = comparison->layer_count;
     const char **names = nd_arena_alloc(comparison->arena, count + 1, sizeof *names);
+    size_t       paired = 0;
 
     if (names == NULL)
         return nd_fail_memory(err);
+    /* Only leaves that are compared take its frame's place: where the other side dumped the
+     * blocks alone, the blocks are what is judged. */
     for (size_t i = 0; i < count; i++)
-        names[i] = comparison->layers[i].side[0]->name;
-    qsort(names, count, sizeof *names, name_order);
+        if (comparison->layers[i].side[1] != NULL)
+            names[paired++] = comparison->layers[i].side[0]->name;
+    qsort(names, paired, sizeof *names, name_order);
     for (size_t i = 0; i < count; i++)
         comparison->layers[i].container =
             comparison->layers[i].side[0]->container &&
-            frames_others(names, count, comparison->layers[i].side[0]->name);
+            frames_others(names, paired, comparison->layers[i].side[0]->name);
     return ND_OK;
 }
 

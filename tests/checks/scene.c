@@ -81,6 +81,7 @@ void scene_number(struct scene *scene, int side, const char *key, double value)
 void scene_container(struct scene *scene)
 {
     last(scene)->side[0].container = last(scene)->side[1].container = true;
+    last(scene)->layer.role = ND_ROLE_CONTAINER; /* as compare/ marks a frame of compared leaves */
 }
 
 void scene_step(struct scene *scene, int64_t step)

@@ -399,6 +399,16 @@ class Matching(Case):
         report = self.compare(a, b, status=0)
         self.assertEqual(report["layers"][0]["tier"], "exact")
 
+    def test_a_block_is_judged_where_its_leaves_are_not_compared(self):
+        def dump(value, leaves):
+            layers = [("b.a", "Linear", {"output.0": ("F32", [2], [1.0, 2.0])})] if leaves else []
+            return normdiff_dump(layers + [("b", "Block", {"output.0": ("F32", [2], [1.0, value])}, {}, {"container": True}),
+                                           ("c", "ReLU", {"output.0": ("F32", [2], [1.0, 2.0])})])
+        report = self.compare(dump(2.0, True), dump(9.0, True), status=0)
+        self.assertEqual([l["role"] == "container" for l in report["layers"]], [False, True, False])
+        report = self.compare(dump(2.0, True), dump(9.0, False), "--allow-unmatched", status=1)
+        self.assertEqual({l["name"]: l["fails"] for l in report["layers"]}["b"], "drift")
+
     def test_concat_compares_a_fused_projection(self):
         a = npz({"qkv": npy("F32", (2, 3), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), "o": npy("F32", (1,), [1.0])})
         b = npz({"q": npy("F32", (2, 1), [1.0, 4.0]), "k": npy("F32", (2, 2), [2.0, 3.0, 5.0, 6.0]), "o": npy("F32", (1,), [1.0])})
