@@ -92,7 +92,8 @@ enum nd_status nd_slot_detail(struct comparison *comparison, struct slot_pair *s
     *detail = total->detail;
     free(work.sums);
     slot->detail = detail;
-    nd_slices_measure(&views->view[0], &views->view[1], slot->rms[0], &slot->channel, &slot->row);
+    nd_slices_measure(&views->view[0], &views->view[1], views->real, slot->rms[0],
+                      &slot->channel, &slot->row);
     if (comparison->metric->detail && !slot->integer) {
         double value[2] = {0, 0};
         slot->result.drift = comparison->metric->value(&slot->moments, detail, value) ? value[0] : 0;

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/pair.h"
+
 /* A pass over more elements than this would cost more than the figure is worth. */
 static const uint64_t MAX_ELEMENTS = 1ull << 26;
 enum { MAX_CHANNELS = 1 << 20, BLOCK = 1024 };
@@ -17,6 +19,7 @@ struct sums {
 
 struct walk {
     const struct tensor_view *r, *c;
+    struct pair               pair; /* knows what is masked */
     double                    floor; /* of the mean square */
     struct sums              *channels;
     uint64_t                  channel_count, channel_stride; /* elements per channel step */
@@ -33,14 +36,9 @@ static double slice_drift(const struct sums *sums, double floor, uint64_t length
     return sums->error == 0 ? 0 : sqrt(sums->error / size);
 }
 
-static bool is_compared(double r, double c)
-{
-    return isfinite(r) && isfinite(c) && !(r <= -9984 && c <= -9984);
-}
-
 static void walk_element(struct walk *walk, uint64_t at, double r, double c)
 {
-    if (is_compared(r, c)) {
+    if (pair_is_ordinary(&walk->pair, r, c) || nd_pair_state(&walk->pair, r, c) == PAIR_KEPT) {
         struct sums *channel =
             &walk->channels[at / walk->channel_stride % walk->channel_count];
         const double error = (c - r) * (c - r), size = r * r;
@@ -72,9 +70,11 @@ static void walk_all(struct walk *walk)
     }
 }
 
-void nd_slices_measure(const struct tensor_view *r, const struct tensor_view *c, double rms_r,
+void nd_slices_measure(const struct tensor_view *r, const struct tensor_view *c,
+                       const enum nd_dtype *real, double rms_r,
                        struct worst_slice *ret_channel, struct worst_slice *ret_row)
 {
+    const struct moments_policy policy = {.scale = 1};
     const uint32_t rank = r->shape.rank;
     struct walk    walk = {.r = r, .c = c, .floor = 1e-6 * rms_r * rms_r, .channel_stride = 1,
                            .worst_row = ret_row};
@@ -94,6 +94,7 @@ void nd_slices_measure(const struct tensor_view *r, const struct tensor_view *c,
     walk.channels = calloc((size_t)walk.channel_count, sizeof *walk.channels);
     if (walk.channels == NULL)
         return;
+    nd_pair_init(&walk.pair, r, c, real[0], real[1], &policy);
     walk_all(&walk);
     ret_channel->axis = axis;
     for (uint64_t k = 0; k < walk.channel_count; k++) {

@@ -20,12 +20,12 @@ struct worst_slice {
 
 /*
  * Channels run along axis 1 where there are four dimensions or more (NCHW), else along the
- * last; rows are the runs along the last axis.  Positions that are not finite on both sides,
- * or masked (both sides at or below -9984, the largest mask constant as bfloat16 rounds it),
- * are left out.  Leaves both unknown for complex views, fewer than 2 dimensions, or more
+ * last; rows are the runs along the last axis.  Only the positions that the sums run over
+ * count: finite and unmasked on both sides.  real is what the two runs computed in.  Leaves both unknown for complex views, fewer than 2 dimensions, or more
  * elements or slices than the caps in slices.c.
  */
-void nd_slices_measure(const struct tensor_view *r, const struct tensor_view *c, double rms_r,
+void nd_slices_measure(const struct tensor_view *r, const struct tensor_view *c,
+                       const enum nd_dtype *real, double rms_r,
                        struct worst_slice *ret_channel, struct worst_slice *ret_row);
 
 #endif

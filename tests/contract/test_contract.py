@@ -61,17 +61,23 @@ class Tiers(Case):
         self.assertEqual(report["verdict"], "drift")
 
     def test_the_bounds_belong_where_the_contract_puts_them(self):
-        for error, tier in ((0.0, "exact"), (1e-6, "noise"), (1.1e-6, "reduction"), (1e-3, "reduction"),
-                            (1.1e-3, "elevated"), (0.0999, "elevated"), (0.1, "fault")):
-            report = self.tensors([1.0] * 16, [1.0 + error] * 16, dtype="F64")
-            # 1 + 1e-6 is not exact in binary: take the tier from the drift that was reported
-            drift = report["layers"][0]["drift"]
-            expected = ("exact" if drift == 0 else "noise" if drift <= 1e-6 else "reduction" if drift <= 1e-3
-                        else "elevated" if drift < 1e-1 else "fault")
-            self.assertEqual(report["layers"][0]["tier"], expected)
-            if abs(drift - error) > 1e-15:
-                self.fail("drift %r for error %r" % (drift, error))
-            del tier
+        # one element: drift = (c - r) / r, and these quotients round to the bounds themselves
+        for r, c, drift, tier in ((1.0, 1.0, 0, "exact"), (1e6, 1e6 + 1, 1e-6, "noise"), (1e6, 1e6 + 2, 2e-6, "reduction"),
+                                  (1000.0, 1001.0, 1e-3, "reduction"), (1000.0, 1002.0, 2e-3, "elevated"),
+                                  (100.0, 109.0, 0.09, "elevated"), (10.0, 11.0, 0.1, "fault"), (1.0, 2.0, 1, "fault")):
+            layer = self.tensors([r], [c], dtype="F64")["layers"][0]
+            self.assertEqual((layer["drift"], layer["tier"]), (drift, tier))
+
+    def test_the_worst_channel_and_row_are_named(self):
+        good = [-20000.0] * 12  # no mask constant, however negative
+        bad = list(good)
+        for k in range(4, 8):
+            bad[k] *= 1.5  # channel 1 drifts by 0.5
+        bad[11] += 40000.0  # row [0, 2, 1]: 2 / sqrt(2); channel 2: 2 / sqrt(4)
+        metrics = self.slot(self.tensors(good, bad, shape=(1, 3, 2, 2), status=1))["metrics"]
+        self.assertEqual(metrics["worst_channel"], {"axis": 1, "index": 2, "drift": 1})
+        self.assertEqual(metrics["worst_row"]["index"], [0, 2, 1])
+        self.assertAlmostEqual(metrics["worst_row"]["drift"], math.sqrt(2), delta=1e-15)
 
     def test_equal_values_are_exact_and_zeros_of_both_signs_are_equal(self):
         report = self.tensors([0.0, 1.0], [-0.0, 1.0], status=0)
