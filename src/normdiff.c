@@ -16,16 +16,7 @@
 #include "compare/policy.h"
 #include "compare/side_run.h"
 #include "operators.h"
-
-/* What a result or listing keeps alive: names point into the dumps. */
-enum { MAX_SIDE_DUMPS = 5 };
-
-struct owned {
-    struct arena *arena;
-    struct dump  *dump[2];
-    struct dump  *beside[MAX_SIDE_DUMPS]; /* reruns, golden, float32 runs */
-    size_t        beside_count;
-};
+#include "owned.h"
 
 const char *nd_version(void)
 {
@@ -40,18 +31,6 @@ void nd_options_init(struct nd_options *options)
     };
 }
 
-static void owned_free(struct owned *owned)
-{
-    if (owned == NULL)
-        return;
-    nd_dump_close(owned->dump[0]);
-    nd_dump_close(owned->dump[1]);
-    for (size_t i = 0; i < owned->beside_count; i++)
-        nd_dump_close(owned->beside[i]);
-    nd_arena_free(owned->arena);
-    free(owned);
-}
-
 void nd_guard_install(void)
 {
     nd_map_guard();
@@ -60,13 +39,13 @@ void nd_guard_install(void)
 void nd_result_free(struct nd_result *result)
 {
     if (result != NULL)
-        owned_free(result->arena);
+        nd_owned_free(result->arena);
 }
 
 void nd_listing_free(struct nd_listing *listing)
 {
     if (listing != NULL)
-        owned_free(listing->arena);
+        nd_owned_free(listing->arena);
 }
 
 /* --- warnings --------------------------------------------------------------------------- */
@@ -88,10 +67,11 @@ static void add_warning(struct arena *arena, struct nd_result *result, struct nd
     list[result->warning_count++] = (struct nd_phrase){id, params, 2};
 }
 
-static void set_warnings(struct arena *arena, struct nd_result *result)
+static void set_warnings(struct arena *arena, const struct comparison *comparison,
+                         struct nd_result *result)
 {
     const struct nd_dump_info *r = &result->dump[0], *c = &result->dump[1];
-    struct nd_phrase          *list = nd_arena_alloc(arena, 4, sizeof *list);
+    struct nd_phrase          *list = nd_arena_alloc(arena, 4 + comparison->warning_count, sizeof *list);
 
     if (list == NULL)
         return;
@@ -105,6 +85,8 @@ static void set_warnings(struct arena *arena, struct nd_result *result)
         add_warning(arena, result, list, "warning.partial_reference", r->path, c->path);
     if (c->partial)
         add_warning(arena, result, list, "warning.partial_candidate", r->path, c->path);
+    for (size_t i = 0; i < comparison->warning_count; i++)
+        list[result->warning_count++] = comparison->warnings[i];
 }
 
 /* --- the diagnosis ------------------------------------------------------------------------- */
@@ -140,6 +122,7 @@ static void apply_diagnosis(struct nd_result *result, struct nd_layer *layers,
     }
     result->first.input_drift = diagnosis->input_drift;
     result->first.why = diagnosis->why;
+    result->lowered = diagnosis->lowered;
     result->checklist = diagnosis->checklist;
     result->checklist_count = diagnosis->checklist_count;
     result->causes = diagnosis->causes;
@@ -249,7 +232,8 @@ static enum nd_status compare_dumps(struct owned *owned, const struct nd_options
                                     struct nd_result *result, struct nd_error *err)
 {
     struct comparison comparison = {.arena = owned->arena, .options = options,
-                                    .dump = {owned->dump[0], owned->dump[1]}};
+                                    .dump = {owned->dump[0], owned->dump[1]},
+                                    .family = nd_operator_family};
 
     ND_TRY(nd_policy_check(options, &comparison.metric, err));
     ND_TRY(nd_policy_kernels(options, &comparison.kernels, err));
@@ -263,54 +247,18 @@ static enum nd_status compare_dumps(struct owned *owned, const struct nd_options
         result->dump[side] = nd_dump_info_of(owned->dump[side], options);
     ND_TRY(nd_policy_freeze(owned->arena, options, comparison.metric, &result->policy, err));
     ND_TRY(nd_judge(&comparison, result, err));
+    result->order_borrowed = comparison.order_borrowed;
     result->first_elevated = result->first_fault = result->first_origin = ND_NO_INDEX;
     result->first.layer = result->first.slot = ND_NO_INDEX;
+    result->first.span.from = result->first.span.to = ND_NO_INDEX;
     result->first.input_drift = (double)NAN;
     ND_TRY(diagnose(owned, &comparison, result, err));
     ND_TRY(nd_cover(&comparison, &result->coverage, err));
     nd_outcome(&comparison, result, &result->outcome);
+    ND_TRY(nd_span_find(&comparison, result, err));
+    nd_stack_find(&comparison, result);
     nd_conclude(&comparison, result);
-    set_warnings(owned->arena, result);
-    return ND_OK;
-}
-
-/* What was read from a file that shrank meanwhile is void, wherever it was read. */
-static enum nd_status check_intact(unsigned shrunk_before, const char *path, struct nd_error *err)
-{
-    if (nd_map_shrink_count() == shrunk_before)
-        return ND_OK;
-    nd_fail(err, ND_ERR_CHANGED, "a file that stays as it is while it is read",
-            "less than at the start: a file shrank while it was read");
-    nd_error_file(err, path);
-    return ND_ERR_CHANGED;
-}
-
-static struct owned *owned_new(struct nd_error *err)
-{
-    struct owned *owned = calloc(1, sizeof *owned);
-
-    if (owned != NULL)
-        owned->arena = nd_arena_new();
-    if (owned == NULL || owned->arena == NULL) {
-        free(owned);
-        nd_fail_memory(err);
-        return NULL;
-    }
-    return owned;
-}
-
-/* One root for both sides: the paths below it, and the model that maps fused operators
- * unless the user named another. */
-static enum nd_status find_sides(struct owned *owned, const char **inout_paths,
-                                 struct nd_options *options, struct nd_error *err)
-{
-    struct dump_sides sides;
-
-    ND_TRY(nd_dump_find_sides(inout_paths[0], owned->arena, &sides, err));
-    inout_paths[0] = sides.reference;
-    inout_paths[1] = sides.candidate;
-    if (options->fusion_file == NULL)
-        options->fusion_file = sides.fusion;
+    set_warnings(owned->arena, &comparison, result);
     return ND_OK;
 }
 
@@ -328,15 +276,14 @@ enum nd_status nd_compare(const char *reference, const char *candidate,
     ND_TRY(nd_policy_check(options, &metric, err));
     if (candidate != NULL && strcmp(reference, "-") == 0 && strcmp(candidate, "-") == 0)
         return nd_fail(err, ND_ERR_USAGE, "'-' at most once", "standard input twice");
-    owned = owned_new(err);
+    owned = nd_owned_new(err);
     if (owned == NULL)
         return ND_ERR_MEMORY;
     if (candidate == NULL)
-        status = find_sides(owned, paths, &effective, err);
+        status = nd_owned_find(owned, paths, &effective, err);
     options = &effective;
-    for (unsigned side = 0; side < 2 && status == ND_OK; side++)
-        status = nd_dump_open(paths[side], options->input_format[side], options->raw,
-                              &owned->dump[side], err);
+    if (status == ND_OK)
+        status = nd_owned_open(owned, paths, options, err);
     struct nd_result *result = nd_arena_alloc(owned->arena, 1, sizeof *result);
     if (status == ND_OK && result == NULL)
         status = nd_fail_memory(err);
@@ -345,11 +292,11 @@ enum nd_status nd_compare(const char *reference, const char *candidate,
         status = compare_dumps(owned, options, result, err);
     }
     if (status == ND_OK)
-        status = check_intact(shrunk_before, paths[0], err);
+        status = nd_owned_intact(shrunk_before, paths[0], err);
     if (status == ND_OK)
         *ret_result = result;
     else
-        owned_free(owned);
+        nd_owned_free(owned);
     return status;
 }
 
@@ -363,7 +310,7 @@ enum nd_status nd_list(const char *path, const struct nd_options *options,
     enum nd_status           status;
 
     ND_TRY(nd_policy_kernels(options, &kernels, err));
-    owned = owned_new(err);
+    owned = nd_owned_new(err);
     if (owned == NULL)
         return ND_ERR_MEMORY;
     status = nd_dump_open(path, options->input_format[0], options->raw, &owned->dump[0], err);
@@ -376,9 +323,9 @@ enum nd_status nd_list(const char *path, const struct nd_options *options,
     if (status == ND_OK)
         status = nd_operators_list(owned->arena, listing, err);
     if (status == ND_OK)
-        status = check_intact(shrunk_before, path, err);
+        status = nd_owned_intact(shrunk_before, path, err);
     if (status != ND_OK) {
-        owned_free(owned);
+        nd_owned_free(owned);
         return status;
     }
     listing->dump = nd_dump_info_of(owned->dump[0], options);

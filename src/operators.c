@@ -3,10 +3,13 @@
  */
 #include "operators.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ops/ascend_op.h"
+#include "ops/op.h"
+#include "ops/type_name.h"
 
 enum { MAX_OUTPUTS = 64 }; /* more than any operator of the table has */
 
@@ -179,6 +182,7 @@ enum nd_status nd_operators_apply(struct comparison *comparison, struct nd_error
             continue;
         const struct ascend_op *const op[2] = {nd_ascend_op_for(layer->side[0]->type),
                                                nd_ascend_op_for(layer->side[1]->type)};
+        nd_operators_pair_inputs(layer, op);
         if ((op[0] == NULL && op[1] == NULL) || !outputs_of(layer, &outputs))
             continue;
         if (op[0] == NULL || op[1] == NULL || strcmp(op[0]->outputs, op[1]->outputs) != 0)
@@ -190,6 +194,60 @@ enum nd_status nd_operators_apply(struct comparison *comparison, struct nd_error
                 mark_scatter(layer, op, outputs.pair[p]);
     }
     return ND_OK;
+}
+
+/* --- kinds
+ * -------------------------------------------------------------------------------- */
+
+/* Rows of the table that hold operators of more than one kind. */
+static bool is_mixed_row(const char *name)
+{
+    static const char *const mixed[] = {"activation", "unbounded", "pooling",    "identity",
+                                        "concat",     "relu",      "fused_norm", "embedding"};
+
+    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
+        if (strcmp(mixed[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* One operator under the names of Python's operators, of torch and of CANN. */
+static const char *one_name(const char *plain)
+{
+    static const struct {
+        const char *name, *other;
+    } names[] = {
+        {"truediv", "div"},  {"itruediv", "div"},   {"truedivide", "div"}, {"divide", "div"},
+        {"realdiv", "div"},  {"cat", "concat"},     {"concatv2", "concat"}, {"concatd", "concat"},
+        {"concatv2d", "concat"},
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i].name, plain) == 0)
+            return names[i].other;
+    return plain;
+}
+
+bool nd_operator_family(const char *type, char *buf, size_t size)
+{
+    static const char *const before[] = {"npu", "aclnn", "fused"};
+    const struct op *op = nd_op_for(type);
+    char plain[128];
+    const char *name = plain;
+
+    if (op != NULL && !is_mixed_row(op->name)) {
+        snprintf(buf, size, "%s", op->name);
+        return true;
+    }
+    if (nd_type_plain(type, plain, sizeof plain) == 0)
+        return false;
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        const size_t len = strlen(before[i]);
+        if (strncmp(name, before[i], len) == 0 && name[len] != '\0')
+            name += len;
+    }
+    snprintf(buf, size, "%s", one_name(name));
+    return true;
 }
 
 /* --- listing

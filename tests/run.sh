@@ -3,13 +3,15 @@
 #
 #   sh tests/run.sh          a release tree (build/) and one under AddressSanitizer and
 #                            UBSan (build/asan); installs Python, NumPy and PyTorch too,
-#                            which some tests check the figures against
+#                            which some tests check the figures against; on Debian also
+#                            one for aarch64 (build/aarch64), tested under qemu
 #   sh tests/run.sh --fast   the release tree only; installs what the build needs, no more
 #
 # Closes with ctest's own last lines and one line "N passed, N failed".
 set -u
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd) || exit 1
 . "$root/tests/support/setup.sh"
+. "$root/tests/support/aarch64.sh"
 
 fast=no
 case ${1:-} in
@@ -84,6 +86,17 @@ if [ "$fast" = no ] && setup_has sanitizers; then
     fi
     # The sweep over instruction sets compares bits, which the release tree has done.
     run_tests "$root/build/asan" -LE '^(lint|install|slow|export|sweep)$'
+fi
+
+if [ "$fast" = no ] && aarch64_ready; then
+    no_random=
+    setup_configure "$root/build/aarch64" -DCMAKE_BUILD_TYPE=Release -DNORMDIFF_TESTS=ON \
+        -DCMAKE_TOOLCHAIN_FILE="$root/tests/presets/aarch64.cmake" \
+        ${python_option:+"$python_option"}
+    setup_build "$root/build/aarch64"
+    aarch64_wrap "$root/build/aarch64"
+    # Whatever is C; the rest is the same on every machine, or takes qemu too long.
+    run_tests "$root/build/aarch64" -LE '^(lint|install|slow|export|sweep)$' -E '^against_numpy$'
 fi
 
 [ "$skipped" -eq 0 ] || echo "$skipped skipped"

@@ -108,20 +108,19 @@ enum nd_metric_kind { ND_METRIC_NUMBER, ND_METRIC_PAIR, ND_METRIC_INDEX };
 struct nd_metric_value {
     const char         *key;
     enum nd_metric_kind kind;
-    double              value[2];           /* NUMBER: [0]; PAIR: reference, candidate */
-    uint64_t            index[ND_MAX_RANK]; /* INDEX: a logical multi-index */
+    double              value[2]; /* NUMBER: [0]; PAIR: reference, candidate */
+    const uint64_t     *index;    /* INDEX: a logical multi-index */
     uint32_t            index_len;
 };
 
 struct nd_worst {
-    uint64_t index[ND_MAX_RANK];
-    uint32_t index_len;
-    double   reference, candidate;
+    const uint64_t *index;
+    uint32_t        index_len;
+    double          reference, candidate;
 };
 
 /* The channel or row with the largest drift of its own. */
 struct nd_slice {
-    bool     known;
     uint32_t axis;                /* channel: the axis */
     uint64_t index[ND_MAX_RANK];  /* channel: [0]; row: the index without its last axis */
     uint32_t index_len;
@@ -139,7 +138,7 @@ struct nd_slot {
     double                        drift; /* NAN: none */
     const char                   *dtype[2];
     struct nd_shape               shape;    /* logical; of the reference */
-    struct nd_shape               shape_of[2];
+    const struct nd_shape        *shape_of[2]; /* of rank 0 where there is none */
     const char                   *layout[2]; /* NULL: logical and contiguous */
     uint32_t                      c0;        /* 0: does not apply */
     const char                   *layout_how; /* "declared", "found" or NULL */
@@ -153,7 +152,7 @@ struct nd_slot {
     size_t                        metric_count;
     const struct nd_worst        *worst;
     size_t                        worst_count;
-    struct nd_slice               worst_channel, worst_row;
+    const struct nd_slice        *worst_channel, *worst_row; /* NULL: not known */
     uint64_t                      nonfinite_mismatches, masked;
     struct nd_nonfinite_side      nonfinite[2];
     enum nd_fail                  fails;
@@ -164,6 +163,7 @@ struct nd_layer {
     size_t                index;
     int64_t               step, rank; /* -1: none */
     const char           *name, *candidate_name; /* candidate_name NULL: unpaired */
+    const char           *original;  /* what the model itself calls it; NULL: not known */
     const char           *type;      /* "" where unknown */
     const char           *direction; /* "forward" or "backward" */
     enum nd_match         matched_by;
@@ -205,12 +205,23 @@ struct nd_step {
     size_t              argc;
 };
 
+/* Where drift entered, if layers without a partner stand before the first one that shows it. */
+struct nd_span {
+    size_t             points;     /* layers that are compared; 0: no span */
+    size_t             from, to;   /* the last of them that agrees (ND_NO_INDEX: none), and the
+                                    * first diverging one */
+    const char *const *skipped[2]; /* of reference and candidate: not compared in between */
+    size_t             skipped_count[2];
+};
+
 struct nd_first { /* first_divergence */
     size_t           layer; /* index into layers, ND_NO_INDEX: none */
     size_t           slot;
     const char      *role; /* "origin", "gap" or "first_over" */
     double           input_drift; /* NAN: no inputs in the dumps */
     struct nd_phrase why;         /* how the role was established */
+    struct nd_span   span;
+    const char      *stack[2]; /* lines of the call, innermost first, joined by \n; NULL: none */
 };
 
 struct nd_named { /* a name and a reason or a partner */
@@ -253,6 +264,25 @@ struct nd_outcome { /* the last layer's output */
     uint64_t    top1_rows;
 };
 
+/*
+ * A candidate that computed nearly all of its layers in a narrower type than the reference
+ * (graph compilers do so by default).  dtype[1] NULL: it did not.
+ */
+struct nd_lowered_layer {
+    size_t layer;     /* index into layers */
+    double own;       /* relative error that its inputs do not explain; infinite: NaN or
+                       * infinity appears */
+    double times;     /* that, in roundings of its output to the type */
+    double explained; /* drift that roundings alone explain up to here */
+};
+struct nd_lowered {
+    const char *dtype[2];
+    size_t      layers, of; /* how many of those with values were lowered */
+    double      explains;   /* drift that roundings alone explain, at its largest */
+    const struct nd_lowered_layer *ranked; /* those that stand out, worst first */
+    size_t                         ranked_count;
+};
+
 struct nd_result {
     struct nd_dump_info       dump[2]; /* reference, candidate */
     struct nd_policy          policy;
@@ -264,6 +294,7 @@ struct nd_result {
     struct nd_outcome         outcome;
     size_t                    first_elevated, first_fault, first_origin; /* or ND_NO_INDEX */
     struct nd_first           first;
+    struct nd_lowered         lowered;
     const struct nd_finding  *checklist;
     size_t                    checklist_count;
     const struct nd_cause    *causes;
@@ -272,6 +303,8 @@ struct nd_result {
     size_t                    step_count;
     const struct nd_layer    *layers;
     size_t                    layer_count;
+    bool                      order_borrowed; /* layers stand in the candidate's order, not the
+                                               * reference's, which records none */
     const struct nd_phrase   *warnings; /* for standard error: swapped devices, same path ... */
     size_t                    warning_count;
     void                     *arena;

@@ -1,20 +1,22 @@
 /*
  * Chunked arena.  Large requests get a chunk of their own, so that a chunk's size stays
- * small and a dump of few tensors costs little.
+ * small, a dump of few tensors costs little, and a long list grows in place of itself.
  */
 #include "base/arena.h"
 
 #include <stdalign.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK_SIZE = 32 * 1024 };
+enum { CHUNK_SIZE = 32 * 1024, LARGE = CHUNK_SIZE / 4 };
 
 struct chunk {
-    struct chunk *next;
+    struct chunk *next, *before;
     size_t        size, used;
     alignas(max_align_t) unsigned char bytes[];
 };
@@ -40,33 +42,72 @@ void nd_arena_free(struct arena *arena)
     free(arena);
 }
 
-void *nd_arena_alloc(struct arena *arena, size_t count, size_t size)
+/* The bytes that count elements take; 0: too many. */
+static size_t rounded(size_t count, size_t size)
 {
     const size_t align = alignof(max_align_t);
 
     if (size != 0 && count > (SIZE_MAX / 2) / size)
-        return NULL;
-    const size_t want = (count * size + align - 1) / align * align;
+        return 0;
+    return count == 0 || size == 0 ? align : (count * size + align - 1) / align * align;
+}
 
+/* Puts a chunk into the list: the half-full one stays in front of a large one. */
+static void chunk_link(struct arena *arena, struct chunk *chunk, bool is_large)
+{
+    struct chunk *const front = arena->chunks;
+
+    if (is_large && front != NULL) {
+        chunk->before = front;
+        chunk->next = front->next;
+        front->next = chunk;
+    } else {
+        chunk->before = NULL;
+        chunk->next = front;
+        arena->chunks = chunk;
+    }
+    if (chunk->next != NULL)
+        chunk->next->before = chunk;
+}
+
+void *nd_arena_alloc(struct arena *arena, size_t count, size_t size)
+{
+    const size_t  want = rounded(count, size);
     struct chunk *chunk = arena->chunks;
-    if (chunk == NULL || chunk->size - chunk->used < want) {
-        const size_t room = want > CHUNK_SIZE / 4 ? want : CHUNK_SIZE;
-        struct chunk *fresh = calloc(1, sizeof *fresh + room);
-        if (fresh == NULL)
+
+    if (want == 0)
+        return NULL;
+    if (want > LARGE || chunk == NULL || chunk->size - chunk->used < want) {
+        const size_t room = want > LARGE ? want : CHUNK_SIZE;
+        chunk = calloc(1, sizeof *chunk + room);
+        if (chunk == NULL)
             return NULL;
-        fresh->size = room;
-        if (room == want && chunk != NULL) { /* keep the half-full chunk in front */
-            fresh->next = chunk->next;
-            chunk->next = fresh;
-        } else {
-            fresh->next = chunk;
-            arena->chunks = fresh;
-        }
-        chunk = fresh;
+        chunk->size = room;
+        chunk_link(arena, chunk, want > LARGE);
     }
     void *place = chunk->bytes + chunk->used;
     chunk->used += want;
     return place;
+}
+
+/* A list that has a chunk of its own, grown with it; NULL: out of memory. */
+static void *chunk_grow(struct arena *arena, void *list, size_t old, size_t want)
+{
+    unsigned char *const bytes = list;
+    struct chunk *const  chunk = (struct chunk *)(void *)(bytes - offsetof(struct chunk, bytes));
+    struct chunk *const  moved = realloc(chunk, sizeof *chunk + want);
+
+    if (moved == NULL)
+        return NULL;
+    if (moved->before != NULL)
+        moved->before->next = moved;
+    else
+        arena->chunks = moved;
+    if (moved->next != NULL)
+        moved->next->before = moved;
+    memset(moved->bytes + old, 0, want - old);
+    moved->size = moved->used = want;
+    return moved->bytes;
 }
 
 char *nd_arena_copy(struct arena *arena, const char *text, size_t len)
@@ -106,11 +147,18 @@ void *nd_arena_grow(struct arena *arena, void *list, size_t count, size_t *capac
 {
     if (count < *capacity)
         return list;
-    const size_t want = *capacity == 0 ? 8 : *capacity * 2;
-    void        *moved = nd_arena_alloc(arena, want, element_size);
+    const size_t old = *capacity == 0 ? 0 : rounded(*capacity, element_size);
+    /* Long lists cost a move of pages, if that: they need not double. */
+    const size_t want = *capacity == 0 ? 8
+                        : old > LARGE  ? *capacity + *capacity / 4
+                                       : *capacity * 2;
+    const size_t size = rounded(want, element_size);
+    void        *moved = size == 0     ? NULL
+                         : old > LARGE ? chunk_grow(arena, list, old, size)
+                                       : nd_arena_alloc(arena, want, element_size);
     if (moved == NULL)
         return NULL;
-    if (count > 0)
+    if (count > 0 && old <= LARGE)
         memcpy(moved, list, count * element_size);
     *capacity = want;
     return moved;

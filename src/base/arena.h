@@ -21,8 +21,9 @@ char *nd_arena_string(struct arena *arena, const char *text);
 char *nd_arena_format(struct arena *arena, const char *fmt, ...) ND_PRINTF(2, 3);
 
 /*
- * Makes room for one more element in an arena-held list: returns the list, moved when
- * `count` has reached *capacity.  NULL: out of memory (the old list stays valid).
+ * Makes room for one more element in a list that the same call made: returns the list, moved
+ * when `count` has reached *capacity, and then the old place is void.  NULL: out of memory
+ * (the old list stays valid).
  */
 void *nd_arena_grow(struct arena *arena, void *list, size_t count, size_t *capacity,
                     size_t element_size);

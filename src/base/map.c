@@ -90,6 +90,33 @@ static int guard_add(const void *bytes, uint64_t size)
     return -1;
 }
 
+/* Below this a file is read and not mapped: no page lies whole in it. */
+enum { SMALL = 4096 };
+
+static enum nd_status read_small(int fd, struct map *map, struct nd_error *err)
+{
+    unsigned char *const bytes = malloc((size_t)map->size);
+    size_t               at = 0;
+
+    if (bytes == NULL)
+        return nd_fail_memory(err);
+    while (at < map->size) {
+        const ssize_t got = pread(fd, bytes + at, (size_t)map->size - at, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0) {
+            free(bytes);
+            return got < 0 ? nd_fail_errno(err, NULL, errno)
+                           : nd_fail(err, ND_ERR_CHANGED, NULL,
+                                     "the file shrank while it was read");
+        }
+        at += (size_t)got;
+    }
+    map->bytes = bytes;
+    map->in_memory = true;
+    return ND_OK;
+}
+
 enum nd_status nd_map_fd(int fd, struct map *ret_map, struct nd_error *err)
 {
     struct stat st;
@@ -103,7 +130,9 @@ enum nd_status nd_map_fd(int fd, struct map *ret_map, struct nd_error *err)
     map.size = (uint64_t)st.st_size;
     if (map.size > SIZE_MAX)
         return nd_fail(err, ND_ERR_LIMIT, NULL, "a file larger than the address space");
-    if (map.size > 0) {
+    if (map.size > 0 && map.size < SMALL) {
+        ND_TRY(read_small(fd, &map, err));
+    } else if (map.size > 0) {
         void *bytes = mmap(NULL, (size_t)map.size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes == MAP_FAILED)
             return nd_fail_errno(err, NULL, errno);
@@ -142,7 +171,9 @@ void nd_map_close(struct map *map)
 {
     if (map->guard >= 0)
         atomic_store(&guards[map->guard].begin, 0);
-    if (map->bytes != NULL)
+    if (map->in_memory)
+        free((void *)(uintptr_t)map->bytes);
+    else if (map->bytes != NULL)
         munmap((void *)(uintptr_t)map->bytes, (size_t)map->size);
     *map = (struct map){.guard = -1};
 }
@@ -157,14 +188,21 @@ unsigned nd_map_shrink_count(void)
     return atomic_load(&guard_hits);
 }
 
-void nd_map_will_read(const struct map *map, uint64_t offset, uint64_t size)
+void nd_map_will_read(const void *bytes, uint64_t size)
 {
     const uintptr_t unit = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t page = ((uintptr_t)map->bytes + offset) / unit * unit;
-    const uintptr_t end = (uintptr_t)map->bytes + offset + size;
+    const uintptr_t begin = (uintptr_t)bytes / unit * unit;
+    const uintptr_t end = (uintptr_t)bytes + size;
+    unsigned char   resident[2] = {0, 0};
 
-    if (map->bytes != NULL)
-        (void)posix_madvise((void *)page, end - page, POSIX_MADV_WILLNEED);
+    if (size == 0)
+        return;
+    /* The first page and the last: to ask for pages that are there takes as long as a tenth
+     * of comparing them. */
+    (void)mincore((void *)begin, 1, &resident[0]);
+    (void)mincore((void *)((end - 1) / unit * unit), 1, &resident[1]);
+    if (!(resident[0] & resident[1] & 1))
+        (void)madvise((void *)begin, end - begin, MADV_WILLNEED);
 }
 
 void nd_map_was_read(const void *bytes, uint64_t size)

@@ -1,6 +1,7 @@
 /*
- * Read-only views of whole files.  Regular files are mapped; a pipe or a decompressed
- * stream is spooled to an unlinked temporary file first, and that is mapped.
+ * Read-only views of whole files.  Regular files are mapped, but those below a page, which
+ * are read: that costs less.  A pipe or a decompressed stream is spooled to an unlinked
+ * temporary file first.
  *
  * A mapped file that shrinks would raise SIGBUS: once nd_map_guard() has run, the
  * handler puts zero pages under the hole and marks the mapping; nd_map_intact() tells.
@@ -17,6 +18,7 @@ struct map {
     const unsigned char *bytes; /* NULL when size is 0 */
     uint64_t             size;
     int                  guard; /* index into the guard table, -1: none */
+    bool                 in_memory; /* allocated, not mapped */
 };
 
 /* Opens path (never a FIFO or a device; symbolic links are followed for typed paths). */
@@ -36,7 +38,9 @@ void nd_map_guard(void);
 unsigned nd_map_shrink_count(void);
 
 /* Hints; no effect on correctness. */
-void nd_map_will_read(const struct map *map, uint64_t offset, uint64_t size);
+/* These bytes of a file mapping come next: they are read in the background, unless they
+ * seem to be in memory. */
+void nd_map_will_read(const void *bytes, uint64_t size);
 /* These bytes of a file mapping were read: whole pages inside leave the process (and stay
  * in the page cache), so that its resident size does not grow with the dump. */
 void nd_map_was_read(const void *bytes, uint64_t size);

@@ -47,6 +47,7 @@ struct diagnosis {
     size_t first;
     double input_drift; /* of that layer; NAN: no inputs */
     struct nd_phrase why;
+    struct nd_lowered lowered;
     struct nd_finding *checklist;
     size_t checklist_count;
     struct nd_cause *causes;

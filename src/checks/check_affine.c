@@ -7,26 +7,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "checks/affine_fit.h"
-
 struct affine_try {
     const char *id, *found;
     struct norm_model model;
+    bool is_reverse; /* it is the right side's formula that is not the operator's */
 };
 
-static size_t affine_tries(const struct norm_model *model, struct affine_try *ret)
+enum { AFFINE_TRIES = 4 };
+
+/*
+ * A weight that was fitted to one side is what that side multiplies by: 1 + weight, if it
+ * does so, and then the other side's is one less.
+ */
+static size_t affine_tries(const struct norm_study *study, const struct norm_model *model,
+                           struct affine_try *ret)
 {
+    const double usual = study->op->norm->one_plus;
     size_t count = 0;
 
     if (model->weight != NULL) {
-        ret[count] = (struct affine_try){"weight_dropped", "no weight", *model};
+        ret[count] = (struct affine_try){
+            .id = "weight_dropped", .found = "no weight", .model = *model};
         ret[count++].model.weight = NULL;
         ret[count] = (struct affine_try){
-            "one_plus_weight", model->plus == 0 ? "1 + weight" : "weight", *model};
+            .id = "one_plus_weight",
+            .found = model->plus == 0 ? "1 + weight" : "weight",
+            .model = *model,
+            .is_reverse = study->weights_known ? model->plus != usual : usual == 1};
         ret[count++].model.plus = 1 - model->plus;
+        if (!study->weights_known) {
+            ret[count] = (struct affine_try){.id = "one_plus_weight",
+                                             .found = "weight",
+                                             .model = *model,
+                                             .is_reverse = usual == 0};
+            ret[count++].model.plus = -1;
+        }
     }
     if (model->bias != NULL) {
-        ret[count] = (struct affine_try){"bias_dropped", "no bias", *model};
+        ret[count] = (struct affine_try){
+            .id = "bias_dropped", .found = "no bias", .model = *model};
         ret[count++].model.bias = NULL;
     }
     return count;
@@ -123,49 +142,50 @@ static void affine_product(struct subject *subject, struct nd_finding *finding)
 /* --- norms -------------------------------------------------------------------------------
  */
 
-/* Running statistics not dumped: the candidate as the reference's own scale, and any shift.
- */
-static void affine_shift(struct subject *subject)
-{
-    struct norm_study *study = &subject->formula.study;
-    double *bias = nd_arena_alloc(subject->arena, study->channels, sizeof *bias);
-    struct norm_model model = study->model[subject->side];
-
-    if (bias == NULL ||
-        !nd_affine_shift(&subject->formula.sample, subject->side, &model, bias))
-        return;
-    model.bias = bias;
-    const double residual = nd_norm_misfit(subject, &model, NULL);
-    if (!isnan(residual))
-        nd_propose(subject, &(struct hypothesis){
-                                .id = "bias_dropped",
-                                .residual = residual,
-                                .penalty = 0.02,
-                                .is_free = true,
-                                .side = nd_subject_side(subject),
-                                .summary = nd_phrase_plain("summary.bias_dropped.free")});
-}
-
 /*
  * 1 + w is a larger output: against it any error looks smaller.  It has to halve the error;
  * and where the weight was fitted to the reference, and carries the reference's own fault,
  * to leave nothing.
  */
-static bool affine_is_tested(const struct subject *subject, const struct affine_try *try)
+static bool affine_is_tested(const struct subject *subject, const struct affine_try *try,
+                             double residual)
 {
     if (strcmp(try->id, "one_plus_weight") != 0)
-        return true;
-    const double residual = nd_norm_misfit(subject, &try->model, NULL);
+        return !isnan(residual);
     return residual < 0.5 * subject->unexplained &&
            (subject->formula.study.weights_known || residual <= 4 * subject->floor);
+}
+
+/* The best of the forms that leaves the least; NULL: there is none. */
+static const struct affine_try *affine_best(struct subject *subject,
+                                            const struct affine_try *tries, size_t count,
+                                            double *ret_residual)
+{
+    const struct affine_try *best = NULL;
+
+    *ret_residual = HUGE_VAL;
+    for (size_t i = 0; i < count; i++) {
+        const struct hypothesis form = {
+            .id = tries[i].id,
+            .residual = nd_norm_misfit(subject, &tries[i].model, NULL),
+            .side = (subject->side == 1) != tries[i].is_reverse ? ND_SIDE_CANDIDATE
+                                                               : ND_SIDE_REFERENCE};
+        if (!affine_is_tested(subject, &tries[i], form.residual))
+            continue;
+        nd_propose(subject, &form);
+        if (form.residual < *ret_residual) {
+            *ret_residual = form.residual;
+            best = &tries[i];
+        }
+    }
+    return best;
 }
 
 static void affine_run(struct subject *subject, struct nd_finding *finding)
 {
     const struct norm_model *model = nd_subject_model(subject);
-    struct affine_try tries[3];
-    const char *found = NULL;
-    double best = HUGE_VAL;
+    struct affine_try tries[AFFINE_TRIES];
+    double left;
 
     if (subject->norm == NULL) {
         affine_product(subject, finding);
@@ -175,23 +195,13 @@ static void affine_run(struct subject *subject, struct nd_finding *finding)
         finding->evidence = nd_phrase_plain("finding.affine.no_input");
         return;
     }
-    if (subject->formula.study.mode == NORM_MODE_AFFINE)
-        affine_shift(subject);
-    const size_t count = affine_tries(model, tries);
-    for (size_t i = 0; i < count; i++) {
-        if (!affine_is_tested(subject, &tries[i]))
-            continue;
-        const double residual =
-            nd_propose_norm(subject, tries[i].id, &tries[i].model, 0, NULL, 0);
-        if (residual < best) {
-            best = residual;
-            found = tries[i].found;
-        }
-    }
-    const bool other = best < 0.5 * subject->unexplained && best < 4 * subject->floor;
+    const size_t count = affine_tries(&subject->formula.study, model, tries);
+    const struct affine_try *best = affine_best(subject, tries, count, &left);
+    const bool other = best != NULL && left < 0.5 * subject->unexplained &&
+                       left < 4 * subject->floor;
     const bool follows = subject->unexplained < 4 * subject->floor;
     if (other)
-        finding->recovered[subject->side] = found;
+        finding->recovered[subject->side] = best->found;
     finding->status = other ? ND_CHECK_MISMATCH : follows ? ND_CHECK_OK : ND_CHECK_UNKNOWN;
     finding->evidence = nd_phrase_plain(other     ? "finding.affine.differs"
                                         : follows ? "finding.affine.alike"

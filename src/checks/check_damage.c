@@ -2,7 +2,7 @@
  * Is the output right but for a part of it?  NaN and infinity, a tail that was not written,
  * one channel, or nothing at all.
  */
-#include "checks/subject.h"
+#include "checks/damage_survey.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,14 @@ struct damage {
     bool *keep;    /* scratch: elements that a hypothesis leaves in */
     double rms;    /* of the expected output */
     double floor;  /* relative */
+    double slack;  /* how many times that an undamaged element may be off */
+    bool is_stale; /* a tail with NaN or infinity has to hold other wrong values too */
 };
+
+/* A few elements of an honest tensor stand out where some channels are far larger than the
+ * others: what lies in one piece is looked for with more and more of them excused. */
+static const double SLACKS[] = {1, 8, 64};
+enum { SLACK_COUNT = sizeof SLACKS / sizeof *SLACKS };
 
 /* --- NaN and infinity ----------------------------------------------------------------- */
 
@@ -23,12 +30,28 @@ static uint64_t nonfinite_of(const struct nd_slot *slot, int side)
            slot->nonfinite[side].neg_inf;
 }
 
+/* Attention scores hold -infinity by design: one in another place is a misplaced value. */
+static bool damage_is_mask(const struct subject *subject)
+{
+    const struct nd_slot *slot = subject->slot;
+    const struct op *op = subject->own->op;
+    const bool is_scores = op != NULL && op->product && !op->bias;
+    bool is_mask = slot->masked > 0 || is_scores;
+
+    for (int side = 0; side < 2; side++)
+        is_mask = is_mask && slot->nonfinite[side].nan == 0 &&
+                  slot->nonfinite[side].pos_inf == 0;
+    return is_mask;
+}
+
+/* False: look for damaged parts too. */
 static bool damage_nonfinite(struct subject *subject, struct nd_finding *finding)
 {
     const struct nd_slot *slot = subject->slot;
 
     if (slot == NULL || slot->nonfinite_mismatches == 0)
         return false;
+    const bool is_mask = damage_is_mask(subject);
     const int side = nonfinite_of(slot, 1) >= nonfinite_of(slot, 0);
     const struct nd_nonfinite_side *counts = &slot->nonfinite[side];
     const struct nd_param params[] = {
@@ -41,7 +64,7 @@ static bool damage_nonfinite(struct subject *subject, struct nd_finding *finding
         nd_propose(subject, &(struct hypothesis){
                                 .id = "nonfinite",
                                 .residual = (double)NAN,
-                                .is_certain = true,
+                                .is_certain = !is_mask,
                                 .penalty = -3,
                                 .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE,
                                 .params = params,
@@ -51,7 +74,7 @@ static bool damage_nonfinite(struct subject *subject, struct nd_finding *finding
         ND_PHRASE(subject->arena, "finding.damage.nonfinite", params[0], params[1],
                   params[2], params[3], ND_NUMBER("is_candidate", side));
     finding->advice = nd_phrase_plain("advice.nonfinite");
-    return true;
+    return !is_mask;
 }
 
 /* --- parts ------------------------------------------------------------------------------
@@ -87,8 +110,9 @@ static bool damage_measure(const struct subject *subject, struct damage *ret)
     if (ret->error == NULL || ret->keep == NULL)
         return false;
     for (uint64_t i = 0; i < subject->count; i++) {
-        const double z = subject->expected[i], e = fabs(subject->actual[i] - z);
-        ret->error[i] = isfinite(e) ? e : 0;
+        const double z = subject->expected[i], y = subject->actual[i], e = fabs(y - z);
+        const bool is_alike = y == z || (isnan(y) && isnan(z));
+        ret->error[i] = isfinite(e) ? e : is_alike ? 0 : HUGE_VAL;
         squares += isfinite(z) ? z * z : 0;
     }
     ret->rms = sqrt(squares / (double)subject->count);
@@ -104,7 +128,10 @@ static bool is_bad(const struct subject *subject, const struct damage *damage, u
 {
     const double z = fabs(subject->expected[i]);
 
-    return damage->error[i] > fmax(12 * damage->floor * damage->rms, 8 * damage->floor * z);
+    const double floor = damage->floor * damage->slack;
+
+    return isinf(damage->error[i]) ||
+           damage->error[i] > fmax(12 * floor * damage->rms, 8 * floor * z);
 }
 
 static void damage_propose(struct subject *subject, const struct damage *damage,
@@ -116,6 +143,7 @@ static void damage_propose(struct subject *subject, const struct damage *damage,
                                                  subject, subject->expected, damage->keep),
                                              .floor = damage->floor,
                                              .penalty = 2 * left_out + penalty,
+                                             .is_certain = damage->is_stale,
                                              /* the worst channel of many is no damage */
                                              .is_free = subject->is_one_sided,
                                              .side = nd_subject_side(subject),
@@ -132,27 +160,45 @@ static bool damage_tail(struct subject *subject, struct damage *damage,
     while (first < subject->count && !is_bad(subject, damage, first))
         first++;
     const uint64_t len = subject->count - first;
-    if (len == 0 || (double)len >= 0.4 * (double)subject->count)
-        return false;
     for (uint64_t i = first; i < subject->count; i++) {
-        bad += is_bad(subject, damage, i);
+        bad += is_bad(subject, damage, i) &&
+               !(damage->is_stale && isinf(damage->error[i]));
         zeros += subject->actual[i] == 0;
     }
-    if ((double)bad <= 0.25 * (double)len)
+    /* Zeros alone are no values: half a batch may be missing. */
+    if (len == 0 || (double)bad <= 0.25 * (double)len ||
+        (double)len >= (zeros == len ? 0.95 : 0.4) * (double)subject->count)
         return false;
     for (uint64_t i = 0; i < subject->count; i++)
         damage->keep[i] = i < first;
+    if (damage->slack > 1 &&
+        !(nd_flat_misfit(subject, subject->expected, damage->keep) <= 2 * damage->floor))
+        return false;
     const struct nd_param params[] = {ND_NUMBER("first", (double)first),
                                       ND_NUMBER("count", (double)len),
                                       ND_WORD("content", zeros == len ? "zeros" : "stale")};
     damage_propose(subject, damage, "tail_not_written",
-                   (double)len / (double)subject->count, zeros == len ? -0.3 : 0, params,
+                   (double)len / (double)subject->count,
+                   damage->is_stale ? -5 : zeros == len ? -0.3 : 0, params,
                    sizeof params / sizeof *params);
     finding->status = ND_CHECK_MISMATCH;
     finding->evidence =
         ND_PHRASE(subject->arena, "finding.damage.tail", params[0], params[1]);
     finding->advice = nd_phrase_plain("advice.tail");
     return true;
+}
+
+static bool damage_tails(struct subject *subject, struct damage *damage,
+                         struct nd_finding *finding)
+{
+    bool found = false;
+
+    for (size_t k = 0; k < SLACK_COUNT && !found; k++) {
+        damage->slack = SLACKS[k];
+        found = damage_tail(subject, damage, finding);
+    }
+    damage->slack = 1;
+    return found;
 }
 
 /* Elements of channel c: `inner` in a row, every `inner * channels`. */
@@ -174,6 +220,24 @@ static bool channels_of(const struct subject *subject, struct channels *ret)
     for (uint32_t k = axis + 1; k < shape->rank; k++)
         ret->inner *= shape->dim[k];
     return ret->count >= 3;
+}
+
+/* A channel is wrong in every sample; a range inside of one sample is something else. */
+static bool channel_recurs(const struct subject *subject, const struct damage *damage,
+                           const struct channels *channels, uint64_t channel)
+{
+    const uint64_t step = channels->count * channels->inner;
+    const uint64_t samples = subject->count / step;
+    uint64_t wrong = 0;
+
+    for (uint64_t n = 0; n < samples; n++) {
+        const uint64_t first = n * step + channel * channels->inner;
+        uint64_t i = first;
+        while (i < first + channels->inner && !is_bad(subject, damage, i))
+            i++;
+        wrong += i < first + channels->inner;
+    }
+    return samples < 2 || wrong > 1;
 }
 
 static void damage_channel(struct subject *subject, struct damage *damage,
@@ -207,7 +271,8 @@ static void damage_channel(struct subject *subject, struct damage *damage,
     for (uint64_t i = 0; i < subject->count; i++)
         damage->keep[i] = i / channels.inner % channels.count != worst;
     const double residual = nd_flat_misfit(subject, subject->expected, damage->keep);
-    if (!(residual < 0.5 * subject->unexplained))
+    if (!(residual < 0.5 * subject->unexplained) ||
+        !channel_recurs(subject, damage, &channels, worst))
         return;
     const struct nd_param params[] = {ND_NUMBER("channel", (double)worst),
                                       ND_NUMBER("count", (double)channels.count)};
@@ -219,6 +284,21 @@ static void damage_channel(struct subject *subject, struct damage *damage,
     finding->evidence =
         ND_PHRASE(subject->arena, "finding.damage.channel", params[0], params[1]);
     finding->advice = nd_phrase_plain("advice.channel");
+}
+
+/* One channel stands above the others although theirs are off too, by what came in. */
+static void damage_gap(struct subject *subject)
+{
+    const struct channel_gap *gap = &subject->own->gap;
+    const struct hypothesis channel = {.id = "one_channel",
+                                       .residual = (double)NAN,
+                                       .is_fingerprint = true,
+                                       .penalty = -0.8,
+                                       .side = nd_subject_side(subject)};
+
+    if (nd_channel_stands_out(gap) && gap->wrong == 1)
+        ND_PROPOSE(subject, channel, ND_NUMBER("channel", (double)gap->channel),
+                   ND_NUMBER("count", (double)gap->channels));
 }
 
 /* Nothing was written, on either side. */
@@ -244,19 +324,34 @@ static bool damage_zeroed(struct subject *subject, struct nd_finding *finding)
 
 static void damage_run(struct subject *subject, struct nd_finding *finding)
 {
-    struct damage damage = {.error = NULL};
+    struct damage damage = {.slack = 1};
 
-    if (damage_nonfinite(subject, finding))
+    if (damage_nonfinite(subject, finding)) {
+        damage.is_stale = true; /* an old buffer brings its infinities with it */
+        if (subject->actual != NULL && !subject->window.is &&
+            damage_measure(subject, &damage))
+            (void)damage_tail(subject, &damage, finding);
+        free(damage.error);
+        free(damage.keep);
         return;
+    }
     if (subject->actual == NULL) {
         finding->evidence = nd_phrase_plain("finding.damage.no_values");
         return;
     }
-    finding->status = ND_CHECK_OK;
-    finding->evidence = nd_phrase_plain("finding.damage.spread");
+    if (finding->status != ND_CHECK_MISMATCH) {
+        finding->status = ND_CHECK_OK;
+        finding->evidence = nd_phrase_plain("finding.damage.spread");
+    }
+    if (subject->window.is) { /* what stands out may lie outside of it */
+        if (!damage_zeroed(subject, finding))
+            (void)nd_damage_survey(subject, finding);
+        return;
+    }
     if (!damage_zeroed(subject, finding) && damage_measure(subject, &damage) &&
-        !damage_tail(subject, &damage, finding))
+        !damage_tails(subject, &damage, finding))
         damage_channel(subject, &damage, finding);
+    damage_gap(subject);
     free(damage.error);
     free(damage.keep);
 }

@@ -2,7 +2,7 @@
  * Which precision did each side compute in?  Declared: the slots' types.  Recovered: the
  * grid that the values lie on, whatever container holds them.
  */
-#include "checks/subject.h"
+#include "checks/flat.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -60,21 +60,26 @@ static bool dtype_is_global(const struct subject *subject, int side, enum grid g
     return all >= 3 && on * 10 >= all * 9;
 }
 
-/* Rounds the expected output onto the grid: what is left is rounding the other way where a
- * value lay close to the middle, 2 u in a share of noise / u of the values. */
-static double dtype_misfit(const struct subject *subject, enum grid grid, double *ret_floor)
+/* Rounds what was expected of a side onto the grid: what is left is rounding the other way
+ * where a value lay close to the middle, 2 u in a share of noise / u of the values. */
+static double dtype_misfit(const struct subject *subject, int side, enum grid grid,
+                           double *ret_floor)
 {
+    const bool is_own = side == subject->side;
+    const double *y = is_own ? subject->actual : subject->expected;
+    const double *z = is_own ? subject->expected : subject->actual;
     double *rounded, misfit;
 
     *ret_floor = fmax(subject->floor, 2 * sqrt(subject->floor * nd_grid_roundoff(grid)));
-    if (subject->actual == NULL)
+    /* A replay is about the side in question alone. */
+    if (subject->actual == NULL || (!is_own && subject->is_replayed))
         return (double)NAN;
     rounded = malloc(subject->count * sizeof *rounded);
     if (rounded == NULL)
         return (double)NAN;
     for (uint64_t i = 0; i < subject->count; i++)
-        rounded[i] = nd_grid_round(grid, subject->expected[i]);
-    misfit = nd_flat_misfit(subject, rounded, NULL);
+        rounded[i] = nd_grid_round(grid, z[i]);
+    misfit = nd_flat_distance(y, rounded, NULL, subject->count);
     free(rounded);
     return misfit;
 }
@@ -83,12 +88,11 @@ static void dtype_propose_effective(struct subject *subject, int side, enum grid
 {
     const bool is_global = dtype_is_global(subject, side, grid);
     double floor;
-    const double residual =
-        side == subject->side ? dtype_misfit(subject, grid, &floor) : (double)NAN;
+    const double residual = dtype_misfit(subject, side, grid, &floor);
 
     const struct hypothesis rounded = {.id = is_global ? "dtype_global" : "dtype_effective",
                                        .residual = residual,
-                                       .floor = side == subject->side ? floor : 0,
+                                       .floor = floor,
                                        .penalty = -0.5,
                                        .is_declared = is_global,
                                        .is_certain = is_global,
@@ -114,8 +118,8 @@ static void dtype_propose_declared(struct subject *subject)
     const enum grid grid = dtype_grid_of(names[side]);
     double floor = 0, residual = (double)NAN;
 
-    if (grid != GRID_NONE && side == subject->side)
-        residual = dtype_misfit(subject, grid, &floor);
+    if (grid != GRID_NONE)
+        residual = dtype_misfit(subject, side, grid, &floor);
     nd_propose(subject,
                &(struct hypothesis){
                    .id = "dtype_declared",
@@ -127,6 +131,22 @@ static void dtype_propose_declared(struct subject *subject)
                    .params = (const struct nd_param[]){ND_WORD("reference", names[0]),
                                                        ND_WORD("value", names[1])}
     });
+}
+
+/* The whole candidate is narrower: said in place of this layer's own types. */
+static void dtype_say_lowered(const struct subject *subject, struct nd_finding *finding)
+{
+    const struct nd_lowered *lowered = subject->lowered;
+
+    if (lowered == NULL || lowered->dtype[1] == NULL)
+        return;
+    finding->status = ND_CHECK_MISMATCH;
+    finding->evidence = ND_PHRASE(
+        subject->arena, "finding.dtype.lowered", ND_WORD("candidate", lowered->dtype[1]),
+        ND_WORD("reference", lowered->dtype[0] == NULL ? "" : lowered->dtype[0]),
+        ND_NUMBER("layers", (double)lowered->layers), ND_NUMBER("of", (double)lowered->of),
+        ND_NUMBER("explains", lowered->explains));
+    finding->advice = nd_phrase_plain("advice.dtype.lowered");
 }
 
 static void dtype_run(struct subject *subject, struct nd_finding *finding)
@@ -155,6 +175,7 @@ static void dtype_run(struct subject *subject, struct nd_finding *finding)
         finding->advice = nd_phrase_plain("advice.dtype.declared");
         dtype_propose_declared(subject);
     }
+    dtype_say_lowered(subject, finding);
     if (look.grid[0] == look.grid[1])
         return;
     const int side = look.grid[1] < look.grid[0];

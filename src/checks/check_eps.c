@@ -10,12 +10,14 @@
 
 #include "base/text.h"
 #include "checks/affine_fit.h"
+#include "checks/ascend_side.h"
 #include "checks/eps_fit.h"
 
 struct eps_evidence {
     bool has[2];
     struct eps_fit fit[2];
     double declared[2]; /* NAN: not declared */
+    bool is_relative;   /* only how far the sides' values lie apart is in the numbers */
 };
 
 /* Values that frameworks use.  An estimate that is too wide to tell neighbours apart by
@@ -51,11 +53,16 @@ static double eps_profile(struct formula *formula, double eps)
     return residual.rel;
 }
 
-enum { PROFILE_LIMIT = 1 << 17, PROFILE_GRID = 45, PROFILE_GOLDEN = 30 };
+enum {
+    PROFILE_LIMIT = 1 << 17,
+    PROFILE_MOST = 1 << 19, /* long rows: a few dozen of them fix their channels */
+    PROFILE_ROWS = 48,
+    PROFILE_GRID = 45,
+    PROFILE_GOLDEN = 30
+};
 
-/* That side's eps where its weights are unknown too: a search with a fit at each point.
- * Leaves the model at the value that was chosen. */
-static void eps_of_reference(struct formula *formula, struct eps_fit *ret)
+/* That side's eps where its weights are unknown too: a search with a fit at each point. */
+static void eps_search_profile(struct formula *formula, struct eps_fit *ret)
 {
     const double step = 12.0 / (PROFILE_GRID - 1), golden = (sqrt(5) - 1) / 2;
     const double rows = (double)formula->sample.count;
@@ -90,7 +97,23 @@ static void eps_of_reference(struct formula *formula, struct eps_fit *ret)
             ret->eps = eps_common[i];
             break;
         }
+}
+
+/* The search on a part of the rows where they are many; leaves the model at the value that
+ * was chosen. */
+static bool eps_of_reference(struct formula *formula, struct eps_fit *ret)
+{
+    const uint64_t rows = PROFILE_ROWS * formula->sample.rows.row_len;
+    const uint64_t most = rows < PROFILE_MOST ? rows : PROFILE_MOST;
+    struct formula part = *formula;
+
+    if (!nd_sample_thin(&formula->sample, most > PROFILE_LIMIT ? most : PROFILE_LIMIT,
+                        &part.sample))
+        return false;
+    eps_search_profile(&part, ret);
+    nd_sample_done(&part.sample);
     (void)eps_profile(formula, ret->eps);
+    return true;
 }
 
 /* --- recovery ---------------------------------------------------------------------------
@@ -105,9 +128,8 @@ static void eps_recover(struct subject *subject, struct eps_evidence *evidence)
     if (!subject->has_formula || study->mode == NORM_MODE_AFFINE)
         return;
     if (!study->weights_known) {
-        if (nd_sample_elements(&formula->sample) > PROFILE_LIMIT)
+        if (!eps_of_reference(formula, &evidence->fit[study->fitted_on]))
             return;
-        eps_of_reference(formula, &evidence->fit[study->fitted_on]);
         evidence->has[study->fitted_on] = true;
         if (!evidence->fit[study->fitted_on].identifiable)
             (void)eps_profile(formula, before);
@@ -142,6 +164,31 @@ static bool eps_differ(const struct eps_evidence *evidence)
     const double one = fmax(evidence->fit[0].eps, evidence->fit[1].eps);
     return (low[0] > high[1] || low[1] > high[0]) &&
            fabs(evidence->fit[0].eps - evidence->fit[1].eps) > 0.01 * one;
+}
+
+/*
+ * Weights that were estimated under an eps take up what another one would change: the value
+ * is free, the difference between the sides is not.
+ */
+static bool eps_differ_relatively(const struct subject *subject,
+                                  struct eps_evidence *evidence)
+{
+    const struct norm_study *study = &subject->formula.study;
+    const int from = study->fitted_on;
+    const struct eps_fit *other = &evidence->fit[!from];
+
+    if (study->weights_known || !evidence->has[0] || !evidence->has[1] ||
+        evidence->fit[from].identifiable)
+        return false;
+    const double assumed = study->model[from].eps;
+    const double apart = fabs(other->eps - assumed);
+    if (!(apart > 3 * other->sigma) || !(apart > 0.01 * fmax(other->eps, assumed)) ||
+        !(other->residual < 0.5 * subject->unexplained))
+        return false;
+    evidence->is_relative = true;
+    if (isnan(evidence->declared[from]))
+        evidence->declared[from] = assumed;
+    return true;
 }
 
 /* --- the cause ------------------------------------------------------------------------ */
@@ -179,7 +226,8 @@ static void eps_propose(struct subject *subject, const struct eps_evidence *evid
     params[count++] =
         (struct nd_param)ND_NUMBER("residual", measured ? fit->residual : (double)NAN);
     params[count++] = (struct nd_param)ND_NUMBER("is_candidate", side);
-    const char *id = !measured           ? "summary.eps.declared"
+    const char *id = evidence->is_relative ? "summary.eps.relative"
+                     : !measured           ? "summary.eps.declared"
                      : fit->identifiable ? "summary.eps"
                      : side == 1         ? "summary.eps.bound"
                                          : "summary.eps.bound.reference";
@@ -219,7 +267,7 @@ static void eps_say(const struct subject *subject, const struct eps_evidence *ev
 
     if (!subject->has_formula) {
         finding->evidence = nd_phrase_plain("finding.eps.no_input");
-    } else if (!evidence->has[0] || !evidence->has[1]) {
+    } else if (!evidence->has[0] || !evidence->has[1] || !isfinite(bound)) {
         finding->evidence = nd_phrase_plain(evidence->has[0] || evidence->has[1]
                                                 ? "finding.eps.other_fault"
                                                 : "finding.eps.no_formula");
@@ -233,6 +281,62 @@ static void eps_say(const struct subject *subject, const struct eps_evidence *ev
             ND_PHRASE(subject->arena, "finding.eps.hidden",
                       ND_NUMBER("variance", fit[1].typical_var), ND_NUMBER("bound", bound));
     }
+}
+
+/* The default that one side's eps was left at, where the other side has another one. */
+static bool eps_left_at(const struct subject *subject, const struct eps_evidence *evidence,
+                        int side, struct ascend_default *ret, double *ret_other)
+{
+    const struct eps_fit *fit = &evidence->fit[side];
+    const bool measured = evidence->has[side] && fit->identifiable;
+
+    *ret_other = eps_value(evidence, !side, true);
+    if (fabs(evidence->declared[!side] - *ret_other) <= 0.01 * *ret_other)
+        *ret_other = evidence->declared[!side]; /* what was meant, in few digits */
+    return nd_ascend_side_default(subject, side, measured ? eps_snapped(fit) : (double)NAN,
+                                  3 * fit->sigma, evidence->declared[side], ret) &&
+           !(fabs(ret->eps - *ret_other) <= 0.01 * ret->eps);
+}
+
+/* Names an eps that nobody passed to Ascend's operator. */
+static void eps_say_default(struct subject *subject, const struct eps_evidence *evidence,
+                            bool differ, struct nd_finding *finding)
+{
+    struct ascend_default left;
+    double other;
+    int side = 1;
+
+    if (!eps_left_at(subject, evidence, side, &left, &other))
+        side = 0;
+    if (side == 0 && !eps_left_at(subject, evidence, side, &left, &other))
+        return;
+    if (left.is_measured && !differ)
+        return; /* both sides have it */
+    const struct nd_param params[] = {
+        ND_WORD("operator", left.operator_name),
+        ND_WORD("eps", nd_ascend_eps_text(subject, left.eps)),
+        ND_NUMBER("is_candidate", side),
+        ND_WORD("other", nd_ascend_eps_text(subject, other)),
+        ND_NUMBER("uncertainty", 3 * evidence->fit[side].sigma)};
+    const size_t count = sizeof params / sizeof *params;
+    finding->evidence = nd_phrase_make(subject->arena,
+                                       left.is_measured ? "finding.eps.left"
+                                       : isnan(other)   ? "finding.eps.unpassed"
+                                                        : "finding.eps.unpassed.other",
+                                       params, count);
+    if (isnan(other))
+        return;
+    finding->advice = nd_phrase_make(subject->arena, "advice.eps.left", params, count);
+    if (left.is_measured || differ)
+        return;
+    finding->status = ND_CHECK_SUSPECT;
+    nd_propose(subject, &(struct hypothesis){
+                            .id = "eps",
+                            .residual = (double)NAN,
+                            .penalty = 1,
+                            .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE,
+                            .summary = nd_phrase_make(subject->arena, "summary.eps.unpassed",
+                                                      params, count)});
 }
 
 static void eps_run(struct subject *subject, struct nd_finding *finding)
@@ -251,9 +355,13 @@ static void eps_run(struct subject *subject, struct nd_finding *finding)
                 subject->arena, nd_number_text(evidence.declared[side], buf));
     }
     const bool declared = !isnan(evidence.declared[0]) && !isnan(evidence.declared[1]);
-    const bool unlike = declared && evidence.declared[0] != evidence.declared[1];
+    /* One of them may have been kept in float32. */
+    const bool unlike =
+        declared && (float)evidence.declared[0] != (float)evidence.declared[1];
     eps_recover(subject, &evidence);
-    const bool differ = eps_differ(&evidence);
+    const bool differ =
+        eps_differ(&evidence) ||
+        (subject->has_formula && eps_differ_relatively(subject, &evidence));
     for (int side = 0; side < 2; side++)
         finding->recovered[side] = eps_text(subject, &evidence, side);
     eps_say(subject, &evidence, finding);
@@ -269,6 +377,7 @@ static void eps_run(struct subject *subject, struct nd_finding *finding)
     } else if (declared) {
         finding->status = ND_CHECK_OK;
     }
+    eps_say_default(subject, &evidence, differ || unlike, finding);
     const struct norm_model *model = nd_subject_model(subject);
     if (model == NULL || !subject->is_trusted)
         return;

@@ -13,6 +13,13 @@ enum { FORM_LEAST = 4 }; /* one eps is fitted: fewer values prove little */
  * (a few units in practice): beyond this the sides do not hold one statistic. */
 static const double FORM_UNITS = 16;
 
+/* The rows differ by what the layer was given too: a relative error of x is at most twice
+ * that of its variance, and as much of the root.  Beyond a tenth nothing is proved. */
+static const double FORM_INHERITED = 2, FORM_LIMIT = 1e-1;
+
+/* The conversion explains most of the difference, or it is another statistic. */
+static const double FORM_GAIN = 0.1;
+
 /* Where the sides agree this well they hold the same form already. */
 static const double FORM_APART = 1e-2;
 
@@ -56,19 +63,41 @@ static double form_eps(const double *rstd, const double *other, enum form form, 
     return sum / weights;
 }
 
+/* What the layer's input, mean and value are off by anyhow. */
+static double form_inherited(const struct subject *subject)
+{
+    double worst = subject->own->in.count > 0 ? subject->own->in.rel : 0;
+
+    for (size_t i = 0; i < subject->layer->slot_count; i++) {
+        const struct nd_slot *slot = &subject->layer->slots[i];
+        if (slot != subject->slot && nd_slot_is(slot, "output") && nd_slot_measured(slot))
+            worst = fmax(worst, nd_slot_rel(slot));
+    }
+    return worst;
+}
+
+/* Values of 16 bits are converted with an error of half a unit (a variance) to one (a
+ * deviation) and rounded again, so the roundoff of the type stands for both. */
+static double form_tolerance(const struct subject *subject)
+{
+    const double own = FORM_UNITS * subject->own->roundoff;
+    const double all = own + FORM_INHERITED * form_inherited(subject);
+
+    return fmin(fmin(all, FORM_LIMIT), fmax(FORM_GAIN * subject->own->out.rel, own));
+}
+
 /* Puts forward that one side holds rstd where the other holds `form`. */
 static void form_try(struct subject *subject, enum form form, bool actual_is_rstd)
 {
     const double *rstd = actual_is_rstd ? subject->actual : subject->expected;
     const double *other = actual_is_rstd ? subject->expected : subject->actual;
     const double  fitted = form_eps(rstd, other, form, subject->count);
-    const double  eps = fitted > 0 ? fitted : 0;
+    /* Beside 16-bit statistics eps is mostly lost: then none is as good as any. */
+    const double  eps = fmin(fmax(fitted, 0), LARGEST_EPS);
     double       *made = malloc(subject->count * sizeof *made);
 
-    if (made == NULL || !(fitted < LARGEST_EPS)) {
-        free(made);
+    if (made == NULL)
         return;
-    }
     for (uint64_t i = 0; i < subject->count; i++)
         made[i] = 1 / sqrt(form_variance(form, other[i]) + eps);
     const struct hypothesis hypothesis = {
@@ -77,7 +106,7 @@ static void form_try(struct subject *subject, enum form form, bool actual_is_rst
         .is_certain = true,
         .side = nd_subject_side(subject)};
     free(made);
-    if (!(hypothesis.residual <= FORM_UNITS * subject->own->roundoff))
+    if (!(hypothesis.residual <= form_tolerance(subject)))
         return;
     ND_PROPOSE(subject, hypothesis, ND_NUMBER("eps", eps),
                ND_WORD("form", form_names[form]),

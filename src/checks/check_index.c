@@ -35,12 +35,14 @@ static void index_try(struct subject *subject, const struct index_pair *of, uint
     for (int content = INDEX_WRAPPED; content <= INDEX_ZERO; content++) {
         index_fill(of->z, subject->count, limit, (enum index_content)content, of->moved);
         const double residual = nd_flat_distance(of->y, of->moved, NULL, subject->count);
+        const double floor = nd_flat_floor(subject);
         const struct hypothesis overflow = {
             .id = "index_overflow",
             .residual = residual,
+            .floor = floor,
             /* The start once more, from just this place on: no tail does that. */
             .is_certain = content == INDEX_WRAPPED && subject->count - limit >= 64 &&
-                          residual <= 2.5 * subject->floor,
+                          residual <= 2.5 * floor,
             .penalty = -0.3,
             .side = of->side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE};
         if (residual < 0.25 * subject->unexplained)

@@ -32,6 +32,7 @@ static void layout_found(struct subject *subject, struct nd_finding *finding)
     finding->evidence = ND_PHRASE(subject->arena, "finding.layout.found",
                                   ND_WORD("reference", layout_word(slot->layout[0])),
                                   ND_WORD("value", layout_word(slot->layout[1])),
+                                  ND_NUMBER("before", nd_slot_rel(slot)),
                                   ND_NUMBER("drift", slot->found_drift));
     finding->advice = nd_phrase_plain("advice.layout.found");
     const struct hypothesis other = {.id = transposed ? "transposed" : "layout",
@@ -106,6 +107,45 @@ static void layout_search(struct subject *subject, struct nd_finding *finding)
     free(moved);
 }
 
+static bool layout_noted(const struct nd_slot *slot, const char *note)
+{
+    for (size_t i = 0; i < slot->note_count; i++)
+        if (strcmp(slot->notes[i], note) == 0)
+            return true;
+    return false;
+}
+
+/* Do a side's bytes lie in another order than the logical one?  A layout may be noted of the
+ * device beside bytes that were brought into logical order before they were written. */
+static bool layout_converts(const struct subject *subject, int side)
+{
+    const struct slot_view *slot =
+        subject->pair->side[side] == NULL
+            ? NULL
+            : nd_layer_slot(subject->pair->side[side], subject->slot->name);
+
+    return slot != NULL && slot->has_tensor && slot->layout != NULL && !slot->tensor.contiguous;
+}
+
+/* What the layouts are, and what was made of them. */
+static struct nd_phrase layout_say(const struct subject *subject)
+{
+    const struct nd_slot *slot = subject->slot;
+    const char *id = "finding.layout.noted";
+
+    if (slot->layout[0] == NULL && slot->layout[1] == NULL)
+        return nd_phrase_plain("finding.layout.logical");
+    if (layout_noted(slot, "layout_found") || layout_noted(slot, "reshaped"))
+        id = "finding.layout.searched";
+    else if (layout_converts(subject, 0) || layout_converts(subject, 1))
+        id = "finding.layout.converted";
+    if (layout_noted(slot, "padding_nonzero"))
+        id = "finding.layout.padding";
+    return ND_PHRASE(subject->arena, id, ND_WORD("reference", layout_word(slot->layout[0])),
+                     ND_WORD("value", layout_word(slot->layout[1])),
+                     ND_NUMBER("c0", (double)slot->c0));
+}
+
 static void layout_run(struct subject *subject, struct nd_finding *finding)
 {
     const struct nd_slot *slot = subject->slot;
@@ -119,15 +159,11 @@ static void layout_run(struct subject *subject, struct nd_finding *finding)
         return;
     }
     finding->status = ND_CHECK_OK;
-    finding->declared[0] = layout_word(slot->layout[0]);
-    finding->declared[1] = layout_word(slot->layout[1]);
-    if (slot->layout[0] == NULL && slot->layout[1] == NULL)
-        finding->evidence = nd_phrase_plain("finding.layout.logical");
-    else
-        finding->evidence = ND_PHRASE(subject->arena, "finding.layout.converted",
-                                      ND_WORD("reference", layout_word(slot->layout[0])),
-                                      ND_WORD("value", layout_word(slot->layout[1])),
-                                      ND_NUMBER("c0", (double)slot->c0));
+    const bool searched = layout_noted(slot, "layout_found") || layout_noted(slot, "reshaped");
+    for (int side = 0; side < 2; side++)
+        *(searched ? &finding->recovered[side] : &finding->declared[side]) =
+            layout_word(slot->layout[side]);
+    finding->evidence = layout_say(subject);
     if (slot->fails == ND_FAIL_SHAPE) {
         finding->status = ND_CHECK_MISMATCH;
         finding->evidence = nd_phrase_plain("finding.layout.shape");

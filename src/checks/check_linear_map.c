@@ -13,7 +13,7 @@ enum { MAP_ROWS = 96, MAP_LEAST = 10 };
 
 /* Cosine of the errors over cosine of the inputs (Gram slope): 1 for a fixed linear map,
  * one half where both operands were rounded, 0 for errors of single elements. */
-static const double MAP_LIKE = 0.72, MAP_UNLIKE = 1.6;
+static const double MAP_LIKE = 0.72, MAP_UNLIKE = 1.6, MAP_LIKE_ROUNDING = 0.93;
 /* Where the output's rows stand for the input's the slope is smaller. */
 static const double MAP_HINT = 0.3;
 
@@ -173,6 +173,21 @@ static bool map_is_first(const struct subject *subject)
     return is_first;
 }
 
+/* The error has the size that operands rounded to a narrower type make (0.6 u): a slope
+ * short of 1 is theirs then. */
+static bool map_is_rounding(const struct subject *subject)
+{
+    static const enum grid grids[] = {GRID_TF32, GRID_HF32, GRID_BF16};
+
+    for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
+        const double ratio =
+            subject->unexplained / (0.6006 * nd_grid_roundoff(grids[g]));
+        if (ratio > 0.75 && ratio < 1.33)
+            return true;
+    }
+    return false;
+}
+
 static void map_run(struct subject *subject, struct nd_finding *finding)
 {
     const struct slot_group *params = &subject->own->params;
@@ -187,8 +202,11 @@ static void map_run(struct subject *subject, struct nd_finding *finding)
     struct map_slope gram = {(double)NAN, HUGE_VAL};
     if (rows.count >= MAP_LEAST)
         gram = map_measure(subject, &rows);
-    const uint64_t wrong = map_wrong_channels(subject, &rows);
-    const bool is_map = gram.error < 0.15 && gram.slope > MAP_LIKE &&
+    const struct channel_gap *gap = &subject->own->gap;
+    const uint64_t wrong = nd_channel_stands_out(gap) ? gap->wrong
+                                                : map_wrong_channels(subject, &rows);
+    const double like = map_is_rounding(subject) ? MAP_LIKE_ROUNDING : MAP_LIKE;
+    const bool is_map = gram.error < 0.15 && gram.slope > like &&
                         gram.slope < MAP_UNLIKE && gram.slope - 2 * gram.error > 0.5;
     const struct hypothesis weights = {
         .id = "different_weights",

@@ -57,9 +57,39 @@ static double momentum_of(const struct subject *subject, int side, const char *b
     return size > 0 ? along / size : (double)NAN;
 }
 
+/* The variance over n where that over n - 1 was meant: only it keeps the mean's pace. */
+static bool momentum_is_biased(const struct subject *subject, int side, double rate,
+                               double var, struct momentum *momentum)
+{
+    const double n = (double)subject->formula.sample.rows.row_len;
+
+    for (uint64_t c = 0; c < momentum->channels; c++)
+        momentum->batch_var[c] *= (n - 1) / n;
+    const double biased = momentum_of(subject, side, "state.running_var",
+                                      "state_after.running_var", momentum->batch_var,
+                                      momentum);
+    return n > 1 && fabs(biased - rate) < 0.2 * fabs(var - rate);
+}
+
+/* Both follow the mean alike; one takes in the biased variance. */
+static void momentum_propose_biased(struct subject *subject, int side)
+{
+    const double n = (double)subject->formula.sample.rows.row_len;
+    const struct hypothesis biased = {
+        .id = "unbiased_variance",
+        .residual = (double)NAN,
+        .is_certain = true,
+        .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE,
+        .summary = ND_PHRASE(subject->arena, "summary.unbiased_variance.running",
+                             ND_NUMBER("n", n), ND_NUMBER("is_candidate", side))};
+
+    ND_PROPOSE(subject, biased, ND_NUMBER("n", n));
+}
+
 static void momentum_propose(struct subject *subject, struct momentum *momentum)
 {
     double mean[2], var[2];
+    bool biased[2];
 
     for (int side = 0; side < 2; side++) {
         momentum_batch(&subject->formula.sample, side, momentum);
@@ -68,9 +98,15 @@ static void momentum_propose(struct subject *subject, struct momentum *momentum)
                         momentum->batch_mean, momentum);
         var[side] = momentum_of(subject, side, "state.running_var",
                                 "state_after.running_var", momentum->batch_var, momentum);
+        biased[side] =
+            momentum_is_biased(subject, side, mean[side], var[side], momentum);
     }
     if (isnan(mean[0]) || isnan(mean[1]))
         return;
+    if (biased[0] != biased[1] && fabs(mean[0] - mean[1]) < 1e-3 * fabs(mean[0])) {
+        momentum_propose_biased(subject, biased[1]);
+        return;
+    }
     const struct hypothesis rate = {.id = "momentum",
                                     .residual = (double)NAN,
                                     .is_certain = true,

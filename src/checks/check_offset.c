@@ -16,11 +16,10 @@ struct offset {
 static bool offset_run_fits(const struct subject *subject, const struct offset *of,
                             uint64_t at, uint64_t from)
 {
-    for (uint64_t j = 0; j < OFFSET_RUN; j++) {
-        const double y = subject->actual[at + j], z = subject->expected[from + j];
-        if (!(fabs(y - z) <= nd_flat_allowed(of->floor, of->rms, z)))
+    for (uint64_t j = 0; j < OFFSET_RUN; j++)
+        if (nd_flat_differs(of->floor, of->rms, subject->actual[at + j],
+                            subject->expected[from + j]))
             return false;
-    }
     return true;
 }
 
@@ -31,8 +30,9 @@ static bool offset_run_tells(const struct subject *subject, const struct offset 
     unsigned distinct = 0;
 
     for (uint64_t j = 1; j < OFFSET_RUN; j++)
-        distinct += fabs(subject->actual[at + j] - subject->actual[at + j - 1]) >
-                    2 * nd_flat_allowed(of->floor, of->rms, subject->actual[at + j]);
+        distinct += isfinite(subject->actual[at + j]) &&
+                    nd_flat_differs(2 * of->floor, of->rms, subject->actual[at + j],
+                                    subject->actual[at + j - 1]);
     return distinct >= OFFSET_RUN / 2;
 }
 
@@ -54,16 +54,20 @@ static bool offset_look_up(const struct subject *subject, const struct offset *o
 static bool offset_find(const struct subject *subject, const struct offset *of,
                         int64_t *ret_distance)
 {
+    const uint64_t most = subject->count / (2 * OFFSET_RUN);
+    const uint64_t places = most < OFFSET_PLACES ? most : OFFSET_PLACES;
     int64_t distances[OFFSET_PLACES];
     unsigned count = 0;
 
-    for (uint64_t place = 0; place < OFFSET_PLACES; place++) {
-        uint64_t at = (2 * place + 1) * subject->count / (2 * OFFSET_PLACES);
-        const uint64_t end = (place + 1) * subject->count / OFFSET_PLACES;
+    for (uint64_t place = 0; place < places; place++) {
+        /* From the middle of each part on, where it is long enough. */
+        const uint64_t end = (place + 1) * subject->count / places;
+        uint64_t at = (2 * place + 1) * subject->count / (2 * places);
+        if (at + 2 * OFFSET_RUN > end)
+            at = place * subject->count / places;
         while (at + OFFSET_RUN < end && !offset_run_tells(subject, of, at))
             at += OFFSET_RUN / 2;
-        if (at + OFFSET_RUN >= end ||
-            !offset_look_up(subject, of, at, &distances[count]))
+        if (at + OFFSET_RUN >= end || !offset_look_up(subject, of, at, &distances[count]))
             continue;
         for (unsigned k = 0; k < count; k++)
             if (distances[k] == distances[count]) {
@@ -96,8 +100,7 @@ static void offset_try(struct subject *subject, int64_t distance, double *moved,
     if (share > 0.25)
         return;
     offset_apply(subject, distance, moved, keep);
-    const double residual =
-        nd_flat_distance(subject->actual, moved, keep, subject->count);
+    const double residual = nd_flat_distance(subject->actual, moved, keep, subject->count);
     const double wrapped = nd_flat_distance(subject->actual, moved, NULL, subject->count);
     const bool wraps = wrapped < 2 * fmax(residual, subject->floor);
     /* Whole samples that moved round are a permutation. */

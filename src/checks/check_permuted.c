@@ -12,7 +12,8 @@
 enum {
     PERMUTED_WIDTH = 12,       /* numbers that stand for a slice */
     PERMUTED_MOST = 2048,      /* slices that are matched each with each */
-    PERMUTED_LEAST_LENGTH = 4, /* elements of a slice: fewer match by chance */
+    PERMUTED_LEAST_LENGTH = 4, /* elements of a slice: fewer match by chance, */
+    PERMUTED_EXACT_LENGTH = 2, /* unless they have to match closely */
 };
 
 /* One axis, seen as [outer][slices][inner]. */
@@ -134,13 +135,15 @@ static void permuted_run(struct subject *subject, struct nd_finding *finding)
     /* Slices that differ are about as far apart as they are long. */
     if (!nd_flat_asked(subject) || !(subject->unexplained > 1e-3))
         return;
+    const uint64_t least =
+        subject->floor < 1e-4 ? PERMUTED_EXACT_LENGTH : PERMUTED_LEAST_LENGTH;
     double *moved_to = malloc(subject->count * sizeof *moved_to);
     for (uint32_t axis = 0; moved_to != NULL && axis < shape->rank; axis++) {
         struct permuted of = {.slices = shape->dim[axis],
                               .inner = nd_flat_inner(shape, axis),
                               .axis = axis};
         if (of.slices < 2 || of.slices > PERMUTED_MOST ||
-            subject->count / of.slices < PERMUTED_LEAST_LENGTH)
+            subject->count / of.slices < least)
             continue;
         of.outer = subject->count / of.slices / of.inner;
         for (int k = 0; k < 2; k++)

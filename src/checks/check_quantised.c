@@ -107,7 +107,7 @@ static bool quantised_group(struct quantised *of, uint64_t count, uint64_t inner
         for (uint64_t j = i; j < i + inner; j++) {
             const double z = of->z[j];
             const double level = step > 0 ? nearbyint(z / step) * step : low;
-            of->moved[j] = isfinite(z) ? fmin(fmax(level, low), high) : z;
+            of->moved[j] = isnan(z) ? z : fmin(fmax(level, low), high);
         }
     /* Few values lie on the multiples of something anyway. */
     if (distinct >= 2 * QUANTISED_DISTINCT ||
@@ -194,7 +194,9 @@ static bool quantised_small_float(struct subject *subject, struct quantised *of,
             finite++;
         }
         expected += small_float_round(type, of->z[i]) == of->z[i];
-        of->moved[i] = small_float_round(type, of->z[i]);
+        /* Types without infinities, and conversions that saturate, end at the largest. */
+        of->moved[i] = isinf(of->z[i]) && isfinite(y) ? copysign(type->high, of->z[i])
+                                                      : small_float_round(type, of->z[i]);
     }
     if (finite < QUANTISED_LEAST || expected * 2 > subject->count)
         return false;

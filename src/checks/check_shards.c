@@ -11,7 +11,7 @@ static bool shards_explain(const struct subject *subject, double residual)
     return residual < 0.5 * subject->unexplained;
 }
 
-/* --- shards ---------------------------------------------------------------------------- */
+/* --- shards -------------------------------------------------------------------------- */
 
 enum { MOST_SHARDS = 64 };
 
@@ -37,7 +37,7 @@ static void shards_split(struct subject *subject, const struct recipe_bench *ben
     }
 }
 
-/* --- neighbours ------------------------------------------------------------------------ */
+/* --- neighbours ---------------------------------------------------------------------- */
 
 static void shards_neighbour(struct subject *subject, const struct recipe_bench *bench,
                              int64_t reach)
@@ -83,7 +83,7 @@ static void shards_neighbours(struct subject *subject, const struct recipe_bench
     }
 }
 
-/* --- divisors -------------------------------------------------------------------------- */
+/* --- divisors ------------------------------------------------------------------------ */
 
 static void shards_divisor(struct subject *subject, const struct recipe_bench *bench,
                            double divisor, bool is_free)
@@ -185,11 +185,12 @@ static void shards_divisors(struct subject *subject, const struct recipe_bench *
         shards_divisor(subject, bench, length / (double)rows->span, false);
     }
     const double best = shards_best_divisor(bench);
-    if (fabs(best / length - 1) > 1e-3) /* next to n the unbiased variance stands */
+    /* Next to n the unbiased variance stands. */
+    if (fabs(best / length - 1) > 1e-3 && fabs(best - length) > 1.5)
         shards_divisor(subject, bench, best, true);
 }
 
-/* --- overflow -------------------------------------------------------------------------- */
+/* --- overflow ------------------------------------------------------------------------ */
 
 static void shards_overflow(struct subject *subject, const struct recipe_bench *bench)
 {

@@ -97,9 +97,9 @@ static bool stale_operand(struct subject *subject, int side, const struct tensor
     static const char *const names[] = {"input.0", "input.1"};
 
     for (size_t k = 0; k < 2; k++) {
-        const struct tensor_view *in = stale_view(subject->pair->side[side], names[k]);
+        const struct tensor_view *in = stale_view(subject->whole->side[side], names[k]);
         const struct tensor_view *other =
-            stale_view(subject->pair->side[side], names[!k]);
+            stale_view(subject->whole->side[side], names[!k]);
         /* x + 0 is x. */
         if (!stale_equal(out, in) || other == NULL || stale_is_plain(other))
             continue;
@@ -141,6 +141,101 @@ static void stale_ahead(struct subject *subject)
     free(later);
 }
 
+/*
+ * What one side's sum lacks is an earlier output: the operand that was left out, where the
+ * other one (a parameter, a slice) was not dumped.
+ */
+enum { STALE_BEHIND = 12 };
+
+static void stale_difference(struct subject *subject, int side, const double *y,
+                             const double *z)
+{
+    double *values = malloc(2 * subject->count * sizeof *values);
+    double *sum = values == NULL ? NULL : values + subject->count;
+
+    for (size_t back = 1; back <= STALE_BEHIND && back <= subject->index && values != NULL;
+         back++) {
+        const size_t i = subject->index - back;
+        const struct tensor_view *view =
+            subject->facts[i].container
+                ? NULL
+                : stale_view(subject->input->layers[i].side[side], "output.0");
+        if (view == NULL || !nd_shape_equal(&view->shape, &subject->shape) ||
+            stale_is_plain(view))
+            continue;
+        nd_view_decode(view, 0, view->count, values);
+        for (uint64_t k = 0; k < subject->count; k++)
+            sum[k] = y[k] + values[k];
+        const double floor = fmax(subject->floor, subject->facts[i].out.rel);
+        const struct hypothesis missing = {
+            .id = "residual_missing",
+            .residual = nd_flat_distance(sum, z, NULL, subject->count),
+            .floor = floor,
+            .penalty = -0.3,
+            .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE};
+        if (missing.residual <= 4 * floor && floor < 0.1 * subject->unexplained)
+            ND_PROPOSE(subject, missing,
+                       ND_WORD("source", subject->input->result->layers[i].name));
+    }
+    free(values);
+}
+
+/* The line through one channel of the expected output that comes nearest to the actual. */
+static void stale_fit_channel(const struct subject *subject, uint64_t channel,
+                              uint64_t inner, double *ret_folded)
+{
+    const uint64_t step = subject->shape.dim[1] * inner;
+    const double n = (double)(subject->count / subject->shape.dim[1]);
+    double z = 0, y = 0, zz = 0, zy = 0;
+
+    for (uint64_t i = channel * inner; i < subject->count; i += step)
+        for (uint64_t k = i; k < i + inner; k++) {
+            z += subject->expected[k] / n;
+            y += subject->actual[k] / n;
+        }
+    for (uint64_t i = channel * inner; i < subject->count; i += step)
+        for (uint64_t k = i; k < i + inner; k++) {
+            zz += (subject->expected[k] - z) * (subject->expected[k] - z);
+            zy += (subject->expected[k] - z) * subject->actual[k];
+        }
+    for (uint64_t i = channel * inner; i < subject->count; i += step)
+        for (uint64_t k = i; k < i + inner; k++)
+            ret_folded[k] = y + (zz > 0 ? zy / zz : 0) * (subject->expected[k] - z);
+}
+
+/* A norm that was folded into the layer scales and shifts each channel by its own numbers,
+ * and what comes after agrees: everything was computed, in one step. */
+static void stale_folded(struct subject *subject)
+{
+    const struct op *op = subject->own->op;
+    const uint64_t channels = subject->shape.rank < 3 ? 0 : subject->shape.dim[1];
+
+    if (op == NULL || !op->product || !op->bias || channels == 0 ||
+        subject->count / channels < 4 || subject->count < 64 ||
+        !stale_is_dump_only(subject))
+        return;
+    double *folded = malloc(subject->count * sizeof *folded);
+    if (folded == NULL)
+        return;
+    for (uint64_t c = 0; c < channels; c++)
+        stale_fit_channel(subject, c, nd_flat_inner(&subject->shape, 1), folded);
+    const double residual = nd_flat_distance(subject->actual, folded, NULL, subject->count);
+    free(folded);
+    const struct nd_param params[] = {
+        ND_NUMBER("is_candidate", nd_subject_side(subject) == ND_SIDE_CANDIDATE),
+        ND_NUMBER("residual", residual)};
+    const struct hypothesis other = {
+        .id = "not_same_tensor",
+        .residual = residual,
+        .penalty = -0.3,
+        .is_free = true, /* two numbers a channel */
+        .side = nd_subject_side(subject),
+        .summary = nd_phrase_make(subject->arena, "summary.not_same_tensor.folded", params,
+                                  sizeof params / sizeof *params)};
+    if (residual <= 8 * fmax(subject->floor, subject->own->floor))
+        nd_propose(subject, &other);
+}
+
 /* The latest earlier output of either side that is equal; NULL: none. */
 static const char *stale_source(const struct subject *subject, int side,
                                 const struct tensor_view *out)
@@ -163,7 +258,7 @@ static void stale_side(struct subject *subject, int side)
 {
     const struct op *op = subject->own->op;
     const struct tensor_view *out =
-        stale_view(subject->pair->side[side], subject->slot->name);
+        stale_view(subject->whole->side[side], subject->slot->name);
     const bool is_sum = op != NULL && strcmp(op->name, "add") == 0;
 
     if (out == NULL || stale_is_plain(out) ||
@@ -171,10 +266,14 @@ static void stale_side(struct subject *subject, int side)
         return;
     const char *source = stale_source(subject, side, out);
     const struct tensor_view *other =
-        stale_view(subject->pair->side[!side], subject->slot->name);
+        stale_view(subject->whole->side[!side], subject->slot->name);
     /* What hands on its input by nature does so on both sides. */
     if (source != NULL && !(other != NULL && stale_source(subject, !side, other) != NULL))
         stale_propose(subject, is_sum ? "residual_missing" : "stale_buffer", side, source);
+    else if (source == NULL && is_sum && nd_flat_asked(subject) && !subject->is_replayed)
+        stale_difference(subject, side,
+                         side == subject->side ? subject->actual : subject->expected,
+                         side == subject->side ? subject->expected : subject->actual);
 }
 
 static void stale_run(struct subject *subject, struct nd_finding *finding)
@@ -189,8 +288,10 @@ static void stale_run(struct subject *subject, struct nd_finding *finding)
         return;
     stale_side(subject, subject->side);
     stale_side(subject, !subject->side);
-    if (nd_flat_asked(subject))
+    if (nd_flat_asked(subject)) {
         stale_ahead(subject);
+        stale_folded(subject);
+    }
 }
 
 const struct check nd_check_stale = {.id = "stale", .run = stale_run};

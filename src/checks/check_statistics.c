@@ -94,7 +94,8 @@ static void mode_propose(struct subject *subject, bool is_declared)
     }
     if (!mode_model(study, subject->side, batch ? NORM_MODE_RUNNING : NORM_MODE_BATCH,
                     &model)) {
-        mode_propose_free(subject);
+        if (!nd_norm_study_is_table(study))
+            mode_propose_free(subject);
         return;
     }
     const double residual = nd_norm_misfit(subject, &model, NULL);
@@ -180,6 +181,42 @@ static void statistics_unbiased(struct subject *subject, struct nd_finding *find
         finding->advice = nd_phrase_plain("advice.unbiased");
 }
 
+enum { FEW_ELEMENTS = 32 };
+
+/* What a row's own statistics make of noise that is even over the input: over the row's
+ * deviation it is as much larger as the deviation is smaller than the whole input's. */
+static double statistics_magnify(const struct sample *sample, double eps)
+{
+    const uint64_t n = sample->rows.row_len;
+    double squares = 0, least = HUGE_VAL;
+
+    for (uint64_t i = 0; i < sample->count; i++) {
+        double mean, var;
+        nd_norm_moments(sample->in[1][0] + i * n, n, &mean, &var);
+        squares += var / (double)sample->count;
+        least = fmin(least, var);
+    }
+    return sqrt((squares + eps) / (least + eps));
+}
+
+/* Statistics of few elements: chance makes some of them small. */
+static void statistics_few(const struct subject *subject, struct nd_finding *finding)
+{
+    const struct norm_model *model = nd_subject_model(subject);
+
+    if (model == NULL || model->var != NULL || finding->advice.id != NULL ||
+        subject->formula.sample.rows.row_len > FEW_ELEMENTS)
+        return;
+    const double factor = statistics_magnify(&subject->formula.sample, model->eps);
+    if (factor > 1.5 && isfinite(factor))
+        finding->advice = ND_PHRASE(
+            subject->arena, "advice.statistics.few",
+            ND_NUMBER("n", (double)subject->formula.sample.rows.row_len),
+            ND_NUMBER("factor", factor),
+            ND_NUMBER("spread",
+                      sqrt(2 / fmax((double)subject->formula.sample.rows.row_len - 1, 1))));
+}
+
 static void statistics_run(struct subject *subject, struct nd_finding *finding)
 {
     if (subject->norm->running)
@@ -191,6 +228,7 @@ static void statistics_run(struct subject *subject, struct nd_finding *finding)
                                                 : "finding.statistics.no_input");
     }
     statistics_unbiased(subject, finding);
+    statistics_few(subject, finding);
 }
 
 const struct check nd_check_statistics = {

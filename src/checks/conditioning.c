@@ -30,7 +30,7 @@ struct leeway nd_norm_conditioning(const struct sample *sample, int side,
     const struct op_rows *rows = &sample->rows;
     const double single = 0x1p-24;
     const double rms = nd_finite_rms(sample->out[side], nd_sample_elements(sample));
-    double squares = 0, weighted = 0, worst = 0;
+    double squares = 0, weighted = 0, worst = 0, fourths = 0;
 
     if (!model->centre || rms == 0)
         return (struct leeway){.rel = 0};
@@ -43,12 +43,16 @@ struct leeway nd_norm_conditioning(const struct sample *sample, int side,
             continue;
         const double scaled = cancels * row_weight(model, rows, sample->row[i]);
         squares += cancels * cancels;
+        fourths += cancels * cancels * cancels * cancels;
         weighted += scaled * scaled;
         worst = fmax(worst, scaled);
     }
     const double count = (double)sample->count;
-    /* 0.3 u for each |mean| / sigma was measured where a row's own mean is taken off. */
+    /* 0.3 u for each |mean| / sigma was measured where a row's own mean is taken off.  That
+     * is an average: where few rows make up the sum, one of them may err by three times. */
+    const double few = fourths > 0 ? 2 * sqrt(fourths) / squares : 0;
     const double rel =
         model->var == NULL ? sqrt(squares / count) : sqrt(weighted / count) / rms;
-    return (struct leeway){.rel = 0.3 * single * rel, .local = single * worst / rms};
+    return (struct leeway){.rel = 0.3 * single * (1 + few) * rel,
+                           .local = single * worst / rms};
 }

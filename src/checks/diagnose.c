@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/lowered.h"
+#include "checks/mirror.h"
 #include "checks/steps.h"
 #include "checks/subject.h"
 
@@ -90,9 +92,10 @@ static enum nd_status run_checks(struct subject *subject, struct diagnosis *ret,
         checks[i]->run(subject, &finding);
         if (is_from_outside(subject) && checks[i]->is_line)
             subject->hypothesis_count = before;
-        if (checks[i]->is_line)
+        if (checks[i]->is_line && finding.id != NULL)
             list[ret->checklist_count++] = finding;
     }
+    nd_mirror_run(subject, checks, CHECK_COUNT);
     ND_TRY(nd_rank_causes(subject, &ret->causes, &ret->cause_count, err));
     settle_lines(ret);
     return ND_OK;
@@ -122,6 +125,7 @@ static enum nd_status diagnose_facts(const struct diagnosis_input *input, size_t
     struct subject *subject = NULL;
 
     ND_TRY(nd_origin_find(input, facts, arena, &origin, err));
+    ND_TRY(nd_lowered_find(input, facts, &origin, arena, &ret->lowered, err));
     ret->roles = origin.roles;
     ret->expected = origin.expected;
     ret->role_why = origin.why;
@@ -137,6 +141,7 @@ static enum nd_status diagnose_facts(const struct diagnosis_input *input, size_t
         if (subject == NULL)
             return nd_fail_memory(err);
         nd_subject_open(subject, input, facts, &origin, first, arena);
+        subject->lowered = &ret->lowered;
     }
     enum nd_status status = subject == NULL ? ND_OK : run_checks(subject, ret, err);
     if (status == ND_OK)

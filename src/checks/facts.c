@@ -7,6 +7,10 @@
 #include <string.h>
 
 #include "base/pool.h"
+#include "checks/name_guess.h"
+#include "checks/product_replay.h"
+#include "checks/norm_recognise.h"
+#include "checks/replay_budget.h"
 #include "checks/stand_in.h"
 
 double nd_slot_number(const struct nd_slot *slot, const char *key, int side)
@@ -34,17 +38,18 @@ bool nd_slot_is(const struct nd_slot *slot, const char *kind)
            (slot->name[len] == '.' || slot->name[len] == '\0');
 }
 
-bool nd_slot_found(const struct nd_slot *slot)
-{
-    return slot->layout_how != NULL && strcmp(slot->layout_how, "found") == 0;
-}
-
 static bool slot_noted(const struct nd_slot *slot, const char *note)
 {
     for (size_t i = 0; i < slot->note_count; i++)
         if (strcmp(slot->notes[i], note) == 0)
             return true;
     return false;
+}
+
+/* A layout that made shapes agree does not count: the drift is what it leaves. */
+bool nd_slot_found(const struct nd_slot *slot)
+{
+    return slot_noted(slot, "equal_under_layout");
 }
 
 static enum nd_dtype slot_dtype(const struct nd_slot *slot, int side)
@@ -217,8 +222,21 @@ struct gathering {
     const struct diagnosis_input *input;
     struct layer_facts *facts;
     uint64_t elements[2]; /* of a replay: norms, others */
+    uint64_t terms;       /* multiply-adds of a product's */
     uint64_t row;
 };
+
+/* Products are replayed on single outputs. */
+static void facts_product_replay(const struct gathering *job, size_t i)
+{
+    struct layer_facts *facts = &job->facts[i];
+    const struct nd_slot *out = &job->input->result->layers[i].slots[facts->out.worst];
+    const bool shown = out->worst_count > 0 && strcmp(out->name, "output.0") == 0;
+
+    nd_product_replay(&job->input->layers[i], facts->op, facts->roundoff,
+                      shown ? out->worst[0].index : NULL, job->terms, job->input->max_mem,
+                      i, &facts->replay);
+}
 
 /* Nothing to learn from a layer whose outputs are equal. */
 static bool replay_worthwhile(const struct layer_facts *facts)
@@ -274,6 +292,45 @@ static void facts_stand_in(const struct gathering *job, size_t i)
     nd_stand_in_done(&stand_in);
 }
 
+static void facts_recompute(const struct gathering *job, size_t i)
+{
+    const struct nd_result *result = job->input->result;
+    struct layer_facts *facts = &job->facts[i];
+
+    if (!replay_worthwhile(facts))
+        return;
+    if (facts->in.count > 0 && facts->op->product)
+        facts_product_replay(job, i);
+    else if (facts->in.count > 0)
+        facts_replay(job, i, &job->input->layers[i]);
+    else if (facts->in.seen == 0 &&
+             result->dump[result->order_borrowed].order != ND_ORDER_NAME)
+        facts_stand_in(job, i);
+    if (facts->op->product && facts->op->bias &&
+        !(facts->replay.trusted && facts->replay.whole))
+        nd_channel_gap(&job->input->layers[i], &facts->gap);
+}
+
+/* No type is recorded: what the name suggests, if the formula reproduces a side. */
+static void facts_by_name(const struct gathering *job, size_t i)
+{
+    struct layer_facts *facts = &job->facts[i];
+    const struct op *ops[NAME_GUESSES];
+    const size_t count = nd_name_guess(job->input->result->layers[i].name, ops);
+
+    for (size_t k = 0; k < count; k++) {
+        facts->op = ops[k];
+        facts_recompute(job, i);
+        if (facts->replay.trusted)
+            return;
+        facts->op = NULL;
+        facts->replay = (struct replay){.done = false};
+        if (facts->stand_ins > 0)
+            facts->in = group_empty();
+        facts->stand_ins = 0;
+    }
+}
+
 static void gather_one(void *user, size_t i, unsigned worker)
 {
     const struct gathering *job = user;
@@ -292,21 +349,22 @@ static void gather_one(void *user, size_t i, unsigned worker)
     facts_precision(layer, pair, facts);
     facts_product(pair, facts);
     facts->noise = facts_noise(job->input, i);
-    if (!replay_worthwhile(facts))
-        return;
-    if (facts->in.count > 0)
-        facts_replay(job, i, pair);
-    else if (facts->in.seen == 0 && job->input->result->dump[0].order != ND_ORDER_NAME)
-        facts_stand_in(job, i);
+    if (facts->op == NULL && facts->pair && facts->forward && !facts->container &&
+        facts->in.count > 0 && facts->out.count > 0 && !facts->out.equal)
+        facts->op = nd_recognise(pair, facts->roundoff);
+    if (facts->op == NULL && layer->type[0] == '\0')
+        facts_by_name(job, i);
+    else
+        facts_recompute(job, i);
 }
 
 void nd_facts_gather(const struct diagnosis_input *input, struct layer_facts *ret_facts)
 {
-    /* A norm costs about 16 multiply-adds an element on both sides, so 2^22 elements are
-     * 2^26 of them; elementwise formulas are cheap but read more for what they tell. */
-    struct gathering job = {
-        .input = input, .facts = ret_facts, .elements = {1u << 22, 1u << 20}
-    };
+    const struct replay_budget budget = nd_replay_budget(input->result);
+    struct gathering job = {.input = input,
+                            .facts = ret_facts,
+                            .elements = {budget.norm, budget.other},
+                            .terms = budget.terms};
     const uint64_t room = input->max_mem / 2 / nd_sample_bytes(1, 1);
     unsigned jobs = input->jobs == 0 ? nd_pool_processors() : input->jobs;
 

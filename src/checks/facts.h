@@ -7,6 +7,7 @@
 #define ND_CHECKS_FACTS_H
 
 #include "checks/check.h"
+#include "checks/channel_gap.h"
 #include "checks/grid.h"
 #include "checks/replay.h"
 
@@ -35,6 +36,7 @@ struct layer_facts {
     bool layout_found; /* an output agrees only after its axes were reordered */
     bool input_found;
     struct replay replay;
+    struct channel_gap gap; /* of products whose replay does not settle them */
     size_t stand_in[OP_MAX_INPUTS]; /* layers whose outputs are its inputs, */
     unsigned stand_ins;             /* proved by replay where none are dumped */
 };

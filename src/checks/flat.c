@@ -4,6 +4,7 @@
 #include "checks/flat.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 bool nd_flat_outside(const struct subject *subject)
 {
@@ -36,9 +37,43 @@ double nd_flat_allowed(double floor, double rms, double value)
     return fmax(12 * floor * rms, 8 * floor * fabs(value));
 }
 
+enum { FLAT_SAMPLE = 4096 };
+
+static int ascending(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+
+    return *left < *right ? -1 : *left > *right;
+}
+
+double nd_flat_floor(const struct subject *subject)
+{
+    const double rms = nd_flat_rms(subject->expected, subject->count);
+    const double least = fmax(subject->floor, 1e-7);
+    const uint64_t count = subject->count < FLAT_SAMPLE ? subject->count : FLAT_SAMPLE;
+    double picked[FLAT_SAMPLE];
+
+    if (!(rms > 0) || count == 0)
+        return least;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t at = i * subject->count / count;
+        const double error = fabs(subject->actual[at] - subject->expected[at]);
+        picked[i] = isfinite(error) ? error : 0;
+    }
+    qsort(picked, count, sizeof *picked, ascending);
+    return fmax(least, fmin(1.5 * picked[count / 2] / rms, 1e-2));
+}
+
 static bool flat_alike(double y, double z)
 {
     return isnan(y) ? isnan(z) : y == z;
+}
+
+bool nd_flat_differs(double floor, double rms, double y, double z)
+{
+    if (!isfinite(y) || !isfinite(z))
+        return !flat_alike(y, z);
+    return fabs(y - z) > nd_flat_allowed(floor, rms, z);
 }
 
 double nd_flat_distance(const double *y, const double *z, const bool *keep, uint64_t count)
@@ -64,8 +99,7 @@ uint32_t nd_flat_channel_axis(const struct subject *subject)
     const struct op *op = subject->own->op;
     const bool is_image = shape->rank >= 3 && subject->norm != NULL &&
                           subject->norm->grouping != NORM_TRAILING;
-    const bool is_convolution =
-        shape->rank >= 4 && op != NULL && op->product && op->bias;
+    const bool is_convolution = shape->rank >= 4 && op != NULL && op->product && op->bias;
 
     return is_image || is_convolution ? 1 : shape->rank - 1;
 }

@@ -18,6 +18,13 @@ double nd_flat_rms(const double *values, uint64_t count);
 /* The largest error of one element that the floor allows where `rms` is the tensor's. */
 double nd_flat_allowed(double floor, double rms, double value);
 
+/* One element is further off than that, or NaN or infinite where the other is not. */
+bool nd_flat_differs(double floor, double rms, double y, double z);
+
+/* The relative error that half of the elements stay below, and the subject's own floor at
+ * least: what is wrong in a part only is told from that. */
+double nd_flat_floor(const struct subject *subject);
+
 /* ||y - z|| / ||z||; infinite where one is finite and the other not, or NaN or infinities
  * differ.  keep NULL: all. */
 double nd_flat_distance(const double *y, const double *z, const bool *keep, uint64_t count);

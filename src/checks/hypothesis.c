@@ -110,12 +110,23 @@ static enum nd_cause_status status_of(const struct subject *subject,
 
     if (h->is_certain)
         return ND_CAUSE_CONFIRMED;
+    if (h->is_weak)
+        return ND_CAUSE_POSSIBLE;
     if (isnan(h->residual))
         return h->is_declared || h->is_fingerprint ? ND_CAUSE_SUPPORTED : ND_CAUSE_POSSIBLE;
     if (h->residual <= CONFIRMED_FACTOR * floor && !h->is_free && h->residual < half)
         return ND_CAUSE_CONFIRMED;
     return h->residual < half && h->residual < SUPPORTED_LIMIT ? ND_CAUSE_SUPPORTED
                                                                : ND_CAUSE_POSSIBLE;
+}
+
+bool nd_has_confirmed(const struct subject *subject, const char *except)
+{
+    for (size_t i = 0; i < subject->hypothesis_count; i++)
+        if (status_of(subject, &subject->hypotheses[i]) == ND_CAUSE_CONFIRMED &&
+            strstr(except, subject->hypotheses[i].id) == NULL)
+            return true;
+    return false;
 }
 
 static double score_of(const struct hypothesis *h)
@@ -187,6 +198,29 @@ static double explains(const struct subject *subject, const struct hypothesis *h
     return fmin(fmax(1 - h->residual / subject->unexplained, 0), 1);
 }
 
+/*
+ * One confirmed cause that leaves nothing over: what explains the same less well is no
+ * second cause, and what only has the looks of one is not said at all.
+ */
+static size_t rank_settle(const struct subject *subject, struct ranked *ranked,
+                          size_t count)
+{
+    size_t kept = 1;
+
+    if (count == 0 || ranked[0].status != ND_CAUSE_CONFIRMED ||
+        !(explains(subject, ranked[0].hypothesis) > 0.5))
+        return count;
+    for (size_t i = 1; i < count; i++) {
+        const struct hypothesis *h = ranked[i].hypothesis;
+        if (isnan(h->residual) && !h->is_certain && !h->is_declared)
+            continue;
+        if (ranked[i].status == ND_CAUSE_SUPPORTED && !h->is_declared)
+            ranked[i].status = ND_CAUSE_POSSIBLE;
+        ranked[kept++] = ranked[i];
+    }
+    return kept;
+}
+
 static struct nd_phrase summary_of(const struct subject *subject,
                                    const struct hypothesis *h)
 {
@@ -221,6 +255,7 @@ enum nd_status nd_rank_causes(const struct subject *subject, struct nd_cause **r
     if (causes == NULL)
         return nd_fail_memory(err);
     rank_ties(ranked, count);
+    count = rank_settle(subject, ranked, count);
     if (count > MAX_CAUSES)
         count = MAX_CAUSES;
     for (size_t i = 0; i < count; i++) {

@@ -64,8 +64,9 @@ static bool input_unexplained(const struct walk *walk, size_t i, const struct nd
     if (slot->tier > ND_TIER_FAULT || slot->tier == ND_TIER_EXACT ||
         slot->nonfinite_mismatches > 0)
         return false;
+    /* Statistics are never exact: integers whose prints are equal do not differ. */
     if (nd_slot_is_integer(slot))
-        return walk->worst <= nd_floor(0x1p-24) * JUMP && !walk->is_bad;
+        return slot->drift > 0 && walk->worst <= nd_floor(0x1p-24) * JUMP && !walk->is_bad;
     if (!nd_slot_measured(slot) || nd_slot_found(slot))
         return false;
     const double rel = nd_slot_rel(slot);
@@ -91,7 +92,7 @@ static bool judge_inputs(struct walk *walk, size_t i)
                 ND_PHRASE(walk->arena, "why.gap.changed", ND_WORD("slot", slot->name),
                           ND_NUMBER("drift", rel),
                           ND_WORD("producer", walk_layer(walk, producer->layer)->name)));
-        else if (walk->produced == 0 || nd_slot_is_integer(slot))
+        else if (walk->produced + walk->passed == 0 || nd_slot_is_integer(slot))
             say(walk, i, ND_ROLE_GAP, ORIGIN_INPUT,
                 ND_PHRASE(walk->arena, "why.input", ND_WORD("slot", slot->name),
                           ND_NUMBER("drift", rel)));
@@ -146,7 +147,12 @@ static void say_innocent(struct walk *walk, size_t i, struct nd_phrase why)
 {
     const struct layer_facts *facts = &walk->facts[i];
 
-    if (facts->out.rel <= 2 * facts->floor && !facts->out.is_integer)
+    if (facts->out.is_integer) /* the largest of values that nearly tie is another one */
+        say(walk, i, ND_ROLE_INHERITED, ORIGIN_NONE,
+            ND_PHRASE(walk->arena, "why.ties",
+                      ND_NUMBER("input", facts->in.count > 0 ? facts->in.rel
+                                                             : recent_worst(walk))));
+    else if (facts->out.rel <= 2 * facts->floor)
         say(walk, i, ND_ROLE_CLEAN, ORIGIN_NONE,
             ND_PHRASE(walk->arena, "why.floor", ND_NUMBER("floor", facts->floor)));
     else
@@ -169,6 +175,9 @@ static bool judge_replay(struct walk *walk, size_t i)
      * excuse. */
     if (replay->flag == REPLAY_FOLLOWS &&
         strcmp(walk_layer(walk, i)->slots[walk->facts[i].out.worst].name, "output.0") != 0)
+        return false;
+    /* Single outputs of a product do not speak for those between them. */
+    if (replay->flag == REPLAY_FOLLOWS && !replay->whole && walk->facts[i].op->product)
         return false;
     if (replay->flag == REPLAY_FOLLOWS) {
         say_innocent(walk, i,
@@ -258,7 +267,8 @@ static void judge_growth(struct walk *walk, size_t i)
     const struct layer_facts *facts = &walk->facts[i];
     const double level = recent_worst(walk);
     const double limit = JUMP * fmax(level, facts->floor);
-    const bool by_name = walk->input->result->dump[0].order == ND_ORDER_NAME;
+    const struct nd_result *result = walk->input->result;
+    const bool by_name = result->dump[result->order_borrowed].order == ND_ORDER_NAME;
 
     if (by_name && facts->out.rel > 2 * facts->floor) {
         /* Without an order of execution nothing comes before anything. */
@@ -296,6 +306,27 @@ static void judge_noise(struct walk *walk, size_t i)
                   ND_NUMBER("noise", facts->noise)));
 }
 
+enum { GAP_BEHIND = 4 };
+
+/* A few channels are wrong, whatever the sum over all says. */
+static void judge_gap(struct walk *walk, size_t i)
+{
+    const struct channel_gap *gap = &walk->facts[i].gap;
+    const enum nd_role role = walk->origin->roles[i];
+
+    if (!nd_channel_stands_out(gap) || walk->is_tainted ||
+        (role != ND_ROLE_INHERITED && role != ND_ROLE_CLEAN && role != ND_ROLE_UNKNOWN))
+        return;
+    for (size_t k = 1; k <= GAP_BEHIND && i >= walk->first + k; k++)
+        if (nd_channel_error(&walk->input->layers[i - k], gap->channels, gap->channel) >
+            gap->error / CHANNEL_GAP)
+            return;
+    say(walk, i, ND_ROLE_ORIGIN, ORIGIN_BOUND,
+        ND_PHRASE(walk->arena, "why.channels", ND_NUMBER("wrong", (double)gap->wrong),
+                  ND_NUMBER("count", (double)gap->channels),
+                  ND_NUMBER("error", gap->error), ND_NUMBER("ratio", gap->ratio)));
+}
+
 void nd_walk_judge(struct walk *walk, size_t i)
 {
     const struct layer_facts *facts = &walk->facts[i];
@@ -317,5 +348,6 @@ void nd_walk_judge(struct walk *walk, size_t i)
         return;
     if (!judge_weights(walk, i) && !judge_replay(walk, i) && !judge_bound(walk, i))
         judge_growth(walk, i);
+    judge_gap(walk, i);
     judge_noise(walk, i);
 }

@@ -251,7 +251,7 @@ static struct sample bench_window(const struct sample *sample, uint64_t worst,
  * A BatchNorm of unknown mode and parameters is known as a scale and a shift per channel of
  * its input.  On one batch that is the same as statistics of the batch and other weights.
  */
-static const struct norm_model *bench_batch_model(const struct subject *subject)
+const struct norm_model *nd_recipe_batch_model(const struct subject *subject)
 {
     const struct norm_study *study = &subject->formula.study;
     const struct sample *sample = &subject->formula.sample;
@@ -261,7 +261,8 @@ static const struct norm_model *bench_batch_model(const struct subject *subject)
     double *bias = nd_arena_alloc(subject->arena, study->channels, sizeof *bias);
 
     if (model == NULL || weight == NULL || bias == NULL || study->declared_mode[0] == 0 ||
-        study->declared_mode[1] == 0 || !sample->whole)
+        study->declared_mode[1] == 0 || !sample->whole ||
+        study->mode != NORM_MODE_AFFINE)
         return NULL;
     *model = (struct norm_model){.eps = isnan(declared) ? subject->norm->default_eps
                                                         : declared,
@@ -292,7 +293,7 @@ bool nd_recipe_bench(const struct subject *subject, struct recipe_bench *ret)
         !(subject->unexplained > 2 * subject->floor))
         return false;
     if (is_affine)
-        model = bench_batch_model(subject);
+        model = nd_recipe_batch_model(subject);
     if (model == NULL)
         return false;
     double *row =

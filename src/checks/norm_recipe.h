@@ -57,6 +57,10 @@ struct recipe_bench {
     double baseline; /* the formula's own misfit there */
 };
 
+/* Statistics of the batch for a BatchNorm known as scale and shift only; NULL: that is not
+ * so, or the dumps say otherwise. */
+const struct norm_model *nd_recipe_batch_model(const struct subject *subject);
+
 /* False where there is no trusted formula of a norm, or nothing inside it is in question.
  */
 bool nd_recipe_bench(const struct subject *subject, struct recipe_bench *ret);

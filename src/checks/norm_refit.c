@@ -66,14 +66,23 @@ bool nd_norm_study_refit(const struct op *op, const struct layer_pair_view *pair
     const uint64_t chosen_count = inout_sample->count;
     struct norm_study other;
 
-    if (inout_study->residual[0].rel <= enough || inout_study->residual[1].rel <= enough)
+    /* Estimates on a reference that does not follow tell nothing of the candidate. */
+    const bool is_fitted =
+        !inout_study->weights_known || inout_study->mode == NORM_MODE_AFFINE;
+    const double rel = inout_study->residual[0].rel;
+    /* In 16 bits enough is wide: more than one rounding left deserves a look. */
+    const bool is_doubtful =
+        is_fitted && roundoff > 0x1p-24 && rel > roundoff && rel <= enough;
+    if (!is_doubtful &&
+        (rel <= enough || (inout_study->residual[1].rel <= enough && !is_fitted)))
         return true;
     refit_turn_sample(inout_sample);
     inout_sample->rows = *rows;
     inout_sample->count = count;
     const bool made = nd_norm_study_make(op, &turned, inout_sample, roundoff, &other);
     refit_turn_sample(inout_sample);
-    if (made && other.residual[0].rel <= enough && other.residual[0].mismatches == 0) {
+    if (made && other.residual[0].rel <= (is_doubtful ? rel / 3 : enough) &&
+        other.residual[0].mismatches == 0) {
         refit_turn_study(&other);
         nd_norm_study_done(inout_study);
         *inout_study = other;
@@ -85,5 +94,5 @@ bool nd_norm_study_refit(const struct op *op, const struct layer_pair_view *pair
      * count up. */
     inout_sample->rows = chosen_rows;
     inout_sample->count = chosen_count;
-    return made;
+    return made || is_doubtful;
 }

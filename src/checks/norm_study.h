@@ -41,6 +41,14 @@ bool nd_norm_study_make(const struct op *op, const struct layer_pair_view *pair,
                         struct norm_study *ret_study);
 void nd_norm_study_done(struct norm_study *study);
 
+/* A BatchNorm of which no more is known than a scale and a shift per channel. */
+static inline bool nd_norm_study_is_table(const struct norm_study *study)
+{
+    return study->op->norm->running &&
+           (study->mode == NORM_MODE_AFFINE ||
+            (study->mode == NORM_MODE_BATCH && !study->weights_known));
+}
+
 /*
  * The study again with its parameters estimated on the candidate: where the reference is
  * the faulty side, its own estimate fits nothing.  Replaces the study, and the groups of

@@ -17,7 +17,9 @@ static const struct nd_layer *walk_layer(const struct walk *walk, size_t i)
 static enum nd_tristate expectation(const struct walk *walk, size_t i)
 {
     const struct layer_facts *facts = &walk->facts[i];
-    const bool tainted = walk->is_tainted || walk->was_tainted;
+    /* Weights that have parted explain what follows, but are no rounding. */
+    const bool tainted =
+        walk->is_tainted || walk->was_tainted || walk->weights.has_parted;
 
     switch (walk->origin->roles[i]) {
     case ND_ROLE_ORIGIN:
@@ -43,11 +45,14 @@ static void walk_remember(struct walk *walk, size_t i)
 
     if (role == ND_ROLE_ORIGIN || role == ND_ROLE_GAP)
         walk->is_tainted = true;
+    walk->passed += !facts->pair && !facts->container;
     if (facts->container || facts->out.seen == 0)
         return;
     walk->is_bad = walk->is_bad || facts->out.mismatches > 0;
-    if (facts->out.is_integer)
-        walk->worst = HUGE_VAL; /* routing that differs can make anything differ */
+    if (facts->out.is_integer) { /* routing that differs can make anything differ */
+        walk->worst = HUGE_VAL;
+        walk->recent[walk->produced++ % WALK_RECENT] = HUGE_VAL;
+    }
     if (facts->out.count > 0) {
         walk->recent[walk->produced % WALK_RECENT] = facts->out.rel;
         walk->worst = fmax(walk->worst, facts->out.rel);
@@ -68,7 +73,7 @@ static void walk_start(struct walk *walk, size_t i)
             walk->was_tainted = walk->was_tainted || walk->is_tainted;
     }
     walk->first = i;
-    walk->produced = 0;
+    walk->produced = walk->passed = 0;
     walk->worst = 0;
     walk->is_bad = walk->is_tainted = false;
     memset(walk->recent, 0, sizeof walk->recent);
@@ -79,7 +84,7 @@ static void judge_after(struct walk *walk)
 {
     for (size_t i = 0; i < walk->input->result->layer_count; i++) {
         const struct layer_facts *facts = &walk->facts[i];
-        const double limit = facts->roundoff > 0x1p-24 ? 3e-3 : 1e-4;
+        const double limit = facts->roundoff > 0x1p-24 ? 3e-3 : 1e-5;
         if (facts->after.count == 0 || facts->container || !(facts->after.rel > limit) ||
             facts->after.rel <= 8 * fmax(facts->in.rel, facts->params.rel))
             continue;

@@ -54,6 +54,21 @@ static double conv_output(const struct product *product, const double *left,
     return sum;
 }
 
+/* Eight sums side by side, folded in a fixed order: the same on every machine. */
+static double dot_rows(const double *a, const double *b, uint64_t terms)
+{
+    double sum[8] = {0};
+    uint64_t k = 0;
+
+    for (; k + 8 <= terms; k += 8)
+        for (uint64_t lane = 0; lane < 8; lane++)
+            sum[lane] += a[k + lane] * b[k + lane];
+    for (; k < terms; k++)
+        sum[0] += a[k] * b[k];
+    return ((sum[0] + sum[4]) + (sum[1] + sum[5])) +
+           ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+}
+
 static double product_output(const struct product *product, const double *left,
                              const double *right, uint64_t flat)
 {
@@ -67,11 +82,26 @@ static double product_output(const struct product *product, const double *left,
     if (product->form == PRODUCT_TIMES || product->form == PRODUCT_SCORES)
         base = row / product->out_shape.dim[product->out_shape.rank - 2] * terms * columns;
     const double *a = left + row * terms;
-    const double *b = right + base + (by_rows ? column * terms : column);
-    const uint64_t step = by_rows ? 1 : columns;
+    if (by_rows)
+        return dot_rows(a, right + base + column * terms, terms);
+    const double *b = right + base + column;
     for (uint64_t k = 0; k < terms; k++)
-        sum += a[k] * b[k * step];
+        sum += a[k] * b[k * columns];
     return sum;
+}
+
+double nd_product_at(const struct product *product, int side, double scale, uint64_t flat)
+{
+    const bool is_conv = product->form == PRODUCT_CONV;
+    const uint32_t axis = is_conv ? 1 : product->out_shape.rank - 1;
+    const double *left = product->left[side], *right = product->right[side];
+    uint64_t index[ND_MAX_RANK];
+    double plain;
+
+    nd_shape_unravel(&product->out_shape, flat, index);
+    plain = is_conv ? conv_output(product, left, right, index)
+                    : product_output(product, left, right, flat);
+    return scale * plain + nd_product_bias_at(product, side, index[axis]);
 }
 
 /* nd_grid_round on the bits of a float32, which operands mostly are: millions of them are
@@ -128,7 +158,7 @@ double nd_product_bias(const struct product *product, int side, uint64_t i)
     return product->bias[side][index[product->form == PRODUCT_CONV ? 1 : rank - 1]];
 }
 
-static bool is_counted(double y)
+bool nd_product_counts(double y)
 {
     return isfinite(y) && y > MASKED;
 }
@@ -141,7 +171,7 @@ double nd_product_misfit(const struct product *product, int side, const double *
     for (uint64_t i = 0; i < product->count; i++) {
         const double y = product->out[side][i];
         const double z = scale * plain[i] + nd_product_bias(product, side, i);
-        if (!is_counted(y) || !isfinite(z))
+        if (!nd_product_counts(y) || !isfinite(z))
             continue;
         error += (y - z) * (y - z);
         size += z * z;
@@ -170,14 +200,15 @@ static uint64_t product_mix(uint64_t state)
 }
 
 static bool product_choose(struct product *product, const struct tensor_view *const out[2],
-                           uint64_t seed)
+                           uint64_t seed, uint64_t terms)
 {
     const uint64_t all = out[0]->count;
-    uint64_t count = PASS_TERMS / (product->terms + 1) + 1;
+    uint64_t count = terms / (product->terms + 1) + 1;
 
     count = count > all ? all : count;
     count = count > MOST_OUTPUTS ? MOST_OUTPUTS : count;
     product->count = count;
+    product->is_whole = count == all;
     product->at = malloc(count * sizeof *product->at);
     product->out[0] = malloc(count * sizeof(double));
     product->out[1] = malloc(count * sizeof(double));
@@ -200,7 +231,7 @@ static double product_scale(const struct product *product, int side, const doubl
     double cross = 0, square = 0;
 
     for (uint64_t i = 0; i < product->count; i++) {
-        if (!is_counted(product->out[side][i]) || !isfinite(plain[i]))
+        if (!nd_product_counts(product->out[side][i]) || !isfinite(plain[i]))
             continue;
         cross += product->out[side][i] * plain[i];
         square += plain[i] * plain[i];
@@ -242,7 +273,8 @@ static bool product_loaded(const struct layer_pair_view *pair,
 /* The first form that fits the shapes and reproduces a side. */
 static bool product_form_found(const struct layer_pair_view *pair,
                                const struct tensor_view *const out[2], double gate,
-                               uint64_t seed, bool weighted, struct product *product)
+                               uint64_t seed, uint64_t terms, bool weighted,
+                               struct product *product)
 {
     const int first = weighted ? PRODUCT_LINEAR : PRODUCT_TIMES;
     const int end = weighted ? PRODUCT_TIMES : PRODUCT_FORMS;
@@ -257,7 +289,7 @@ static bool product_form_found(const struct layer_pair_view *pair,
         free(product->values);
         product->at = NULL;
         product->out[0] = product->out[1] = product->values = NULL;
-        if (!product_choose(product, out, seed))
+        if (!product_choose(product, out, seed, terms))
             return false;
         for (int side = 0; side < 2; side++) {
             nd_product_plain(product, side, GRID_NONE, product->values);
@@ -274,6 +306,13 @@ static bool product_form_found(const struct layer_pair_view *pair,
 
 bool nd_product_open(const struct layer_pair_view *pair, double gate, uint64_t max_bytes,
                      uint64_t seed, struct product *ret_product)
+{
+    return nd_product_open_within(pair, gate, max_bytes, seed, PASS_TERMS, ret_product);
+}
+
+bool nd_product_open_within(const struct layer_pair_view *pair, double gate,
+                            uint64_t max_bytes, uint64_t seed, uint64_t terms,
+                            struct product *ret_product)
 {
     const struct tensor_view *left[2], *right[2], *out[2];
     struct product product = {.form = PRODUCT_LINEAR};
@@ -303,7 +342,7 @@ bool nd_product_open(const struct layer_pair_view *pair, double gate, uint64_t m
     product.left_count = left[0]->count;
     product.right_count = right[0]->count;
     if (!product_loaded(pair, left, right, &product) ||
-        !product_form_found(pair, out, gate, seed, weighted[0], &product)) {
+        !product_form_found(pair, out, gate, seed, terms, weighted[0], &product)) {
         nd_product_close(&product);
         return false;
     }

@@ -31,6 +31,7 @@ struct product {
     double *rounded[2]; /* operands of one side on a grid */
     uint64_t *at;       /* flat indices of the outputs taken, */
     uint64_t count;     /* ascending */
+    bool is_whole;      /* all of them */
     double *out[2];     /* what was dumped there */
     double *values;     /* room for as many */
     double scale[2];    /* of a product of two inputs: fitted to each side; else 1 */
@@ -43,6 +44,10 @@ struct product {
  */
 bool nd_product_open(const struct layer_pair_view *pair, double gate, uint64_t max_bytes,
                      uint64_t seed, struct product *ret_product);
+/* The same with at most about so many multiply-adds a pass. */
+bool nd_product_open_within(const struct layer_pair_view *pair, double gate,
+                            uint64_t max_bytes, uint64_t seed, uint64_t terms,
+                            struct product *ret_product);
 void nd_product_close(struct product *product);
 
 /* The layer's shapes allow product->form; fills its terms and geometry. */
@@ -53,6 +58,17 @@ bool nd_product_fits(const struct layer_view *layer, struct product *product);
 void nd_product_plain(struct product *product, int side, enum grid grid, double *ret_plain);
 /* The bias that belongs to the i-th output taken; 0 if there is none. */
 double nd_product_bias(const struct product *product, int side, uint64_t i);
+/* One output of a side, wherever it lies; `scale` is of a product of two inputs. */
+double nd_product_at(const struct product *product, int side, double scale, uint64_t flat);
+/* A finite value that no mask hides. */
+bool nd_product_counts(double y);
+/* The operands that one output sums over, `terms` of them; its sum with the weights of its
+ * channel; the channel's bias. */
+void nd_product_operands(const struct product *product, int side, uint64_t flat,
+                         double *ret_operands);
+double nd_product_weigh(const struct product *product, int side, uint64_t channel,
+                        const double *operands);
+double nd_product_bias_at(const struct product *product, int side, uint64_t channel);
 /* ||y - (scale * plain + bias)|| / ||that||, over what is finite and not masked. */
 double nd_product_misfit(const struct product *product, int side, const double *plain,
                          double scale);

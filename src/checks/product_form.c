@@ -108,3 +108,62 @@ bool nd_product_fits(const struct layer_view *layer, struct product *product)
            right->dim[scores ? last : last - 1] == left->dim[last] &&
            right->dim[scores ? last - 1 : last] == out->dim[last];
 }
+
+/* --- one output's operands ------------------------------------------------------------ */
+
+static void conv_operands(const struct product *product, const double *left,
+                          const uint64_t *index, double *ret_operands)
+{
+    const uint64_t *x = product->left_shape.dim, *w = product->right_shape.dim;
+    const struct conv_facts *conv = &product->conv;
+    const uint64_t first = index[1] / (w[0] / conv->groups) * w[1];
+
+    for (uint64_t c = 0; c < w[1]; c++)
+        for (uint64_t i = 0; i < w[2]; i++)
+            for (uint64_t j = 0; j < w[3]; j++) {
+                /* Positions in the padded image. */
+                const uint64_t row = index[2] * conv->stride[0] + i * conv->dilation[0];
+                const uint64_t at = index[3] * conv->stride[1] + j * conv->dilation[1];
+                const bool inside = row >= conv->pad[0] && row - conv->pad[0] < x[2] &&
+                                    at >= conv->pad[1] && at - conv->pad[1] < x[3];
+                *ret_operands++ =
+                    inside ? left[((index[0] * x[1] + first + c) * x[2] + row -
+                                   conv->pad[0]) * x[3] + at - conv->pad[1]]
+                           : 0;
+            }
+}
+
+void nd_product_operands(const struct product *product, int side, uint64_t flat,
+                         double *ret_operands)
+{
+    const double *left = product->left[side];
+    uint64_t index[ND_MAX_RANK];
+
+    if (product->form == PRODUCT_CONV) {
+        nd_shape_unravel(&product->out_shape, flat, index);
+        conv_operands(product, left, index, ret_operands);
+        return;
+    }
+    left += flat / product->out_shape.dim[product->out_shape.rank - 1] * product->terms;
+    for (uint64_t k = 0; k < product->terms; k++)
+        ret_operands[k] = left[k];
+}
+
+double nd_product_weigh(const struct product *product, int side, uint64_t channel,
+                        const double *operands)
+{
+    const bool turned = product->form == PRODUCT_LINEAR_TURNED;
+    const uint64_t step = turned ? product->right_shape.dim[1] : 1;
+    const double *weights =
+        product->right[side] + (turned ? channel : channel * product->terms);
+    double sum = 0;
+
+    for (uint64_t k = 0; k < product->terms; k++)
+        sum += operands[k] * weights[k * step];
+    return sum;
+}
+
+double nd_product_bias_at(const struct product *product, int side, uint64_t channel)
+{
+    return product->bias[side] == NULL ? 0 : product->bias[side][channel];
+}

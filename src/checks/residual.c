@@ -33,9 +33,10 @@ static bool agrees(double y, double z)
     return y == z || (isnan(y) && isnan(z));
 }
 
-static void residual_row(const struct sample *sample, uint64_t i, const double *y,
-                         const double *z, struct residual_sums *sums,
-                         struct channel_sum *channels, struct residual *ret)
+/* A row with NaN or infinities in it: element by element. */
+static void residual_row_slow(const struct sample *sample, uint64_t i, const double *y,
+                              const double *z, struct residual_sums *sums,
+                              struct channel_sum *channels, struct residual *ret)
 {
     const struct op_rows *rows = &sample->rows;
     struct op_channel at = nd_op_channel_first(rows, sample->row[i]);
@@ -59,6 +60,110 @@ static void residual_row(const struct sample *sample, uint64_t i, const double *
         channel->ez += e * z[j];
         channel->zz += square;
     }
+}
+
+enum { LANES = 4 }; /* sums that do not wait for one another */
+
+struct lanes {
+    double ee[LANES], zz[LANES], ez[LANES], zzee[LANES], zzze[LANES], zzzz[LANES];
+};
+
+static void lanes_add(struct lanes *lanes, int k, double y, double z)
+{
+    const double e = y - z, square = z * z, cross = e * z;
+
+    lanes->ee[k] += e * e;
+    lanes->zz[k] += square;
+    lanes->ez[k] += cross;
+    lanes->zzee[k] += cross * cross;
+    lanes->zzze[k] += square * cross;
+    lanes->zzzz[k] += square * square;
+}
+
+static double lanes_sum(const double *lane)
+{
+    return (lane[0] + lane[1]) + (lane[2] + lane[3]);
+}
+
+/* Sums over a row; not finite where an element is not. */
+static void lanes_row(const double *y, const double *z, uint64_t n, struct lanes *ret)
+{
+    uint64_t j = 0;
+
+    *ret = (struct lanes){.ee = {0}};
+    for (; j + LANES <= n; j += LANES)
+        for (int k = 0; k < LANES; k++)
+            lanes_add(ret, k, y[j + (uint64_t)k], z[j + (uint64_t)k]);
+    for (; j < n; j++)
+        lanes_add(ret, 0, y[j], z[j]);
+}
+
+enum { LOOK = 64 }; /* elements that are asked together for a new maximum */
+
+static void residual_most(const double *y, const double *z, uint64_t n,
+                          struct residual_sums *sums)
+{
+    for (uint64_t from = 0; from < n; from += LOOK) {
+        const uint64_t end = n - from < LOOK ? n : from + LOOK;
+        const double max = sums->max, rms = sums->rms;
+        int more = 0;
+        for (uint64_t j = from; j < end; j++)
+            more |= fabs(y[j] - z[j]) > max * (fabs(z[j]) + rms);
+        for (uint64_t j = from; more && j < end; j++) {
+            const double e = fabs(y[j] - z[j]);
+            if (e != 0 && e > sums->max * (fabs(z[j]) + rms))
+                sums->max = e / (fabs(z[j]) + rms);
+        }
+    }
+}
+
+static void residual_channels(const struct op_rows *rows, uint64_t row, const double *y,
+                              const double *z, struct channel_sum *channels)
+{
+    struct channel_sum *channel = channels + nd_op_channel(rows, row, 0);
+
+    if (rows->span == 1) {
+        for (uint64_t j = 0; j < rows->row_len; j++) {
+            channel[j].ez += (y[j] - z[j]) * z[j];
+            channel[j].zz += z[j] * z[j];
+        }
+        return;
+    }
+    for (uint64_t j = 0; j < rows->row_len; channel++) {
+        const uint64_t end =
+            rows->row_len - j < rows->span ? rows->row_len : j + rows->span;
+        struct lanes lanes;
+        lanes_row(y + j, z + j, end - j, &lanes);
+        channel->ez += lanes_sum(lanes.ez);
+        channel->zz += lanes_sum(lanes.zz);
+        j = end;
+    }
+}
+
+static void residual_row(const struct sample *sample, uint64_t i, const double *y,
+                         const double *z, struct residual_sums *sums,
+                         struct channel_sum *channels, struct residual *ret)
+{
+    const uint64_t n = sample->rows.row_len;
+    struct lanes lanes;
+
+    lanes_row(y, z, n, &lanes);
+    const double ee = lanes_sum(lanes.ee), zz = lanes_sum(lanes.zz);
+    const double zzzz = lanes_sum(lanes.zzzz), zzee = lanes_sum(lanes.zzee);
+    /* Squares may overflow where no element is infinite: the slow way counts them. */
+    if (!isfinite(ee) || !isfinite(zz) || !isfinite(zzzz) || !isfinite(zzee)) {
+        residual_row_slow(sample, i, y, z, sums, channels, ret);
+        return;
+    }
+    ret->n += n;
+    sums->ee += ee;
+    sums->zz += zz;
+    sums->ez += lanes_sum(lanes.ez);
+    sums->zzee += zzee;
+    sums->zzze += lanes_sum(lanes.zzze);
+    sums->zzzz += zzzz;
+    residual_most(y, z, n, sums);
+    residual_channels(&sample->rows, sample->row[i], y, z, channels);
 }
 
 /* t of the mean of the channels' slopes; infinite below eight channels (no evidence). */

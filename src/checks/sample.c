@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 uint64_t nd_sample_bytes(unsigned inputs, uint64_t elements)
 {
@@ -138,6 +139,44 @@ void nd_sample_done(struct sample *sample)
     }
     free(sample->row);
     *sample = (struct sample){.row = NULL};
+}
+
+/* Rows 0, step, 2 step ... of an array of rows. */
+static double *sample_rows(const double *values, uint64_t count, uint64_t step, uint64_t n)
+{
+    double *rows = malloc(count * n * sizeof *rows);
+
+    for (uint64_t i = 0; rows != NULL && i < count; i++)
+        memcpy(rows + i * n, values + i * step * n, n * sizeof *rows);
+    return rows;
+}
+
+bool nd_sample_thin(const struct sample *sample, uint64_t elements, struct sample *ret_thin)
+{
+    const uint64_t n = sample->rows.row_len;
+    const uint64_t most = elements / n > 0 ? elements / n : 1;
+    const uint64_t step = (sample->count + most - 1) / most;
+    struct sample thin = {.rows = sample->rows, .inputs = sample->inputs};
+    bool good = true;
+
+    thin.count = (sample->count + step - 1) / step;
+    thin.whole = sample->whole && step == 1;
+    thin.row = malloc(thin.count * sizeof *thin.row);
+    for (uint64_t i = 0; thin.row != NULL && i < thin.count; i++)
+        thin.row[i] = sample->row[i * step];
+    for (int side = 0; side < 2; side++) {
+        for (unsigned k = 0; k < sample->inputs; k++) {
+            thin.in[side][k] = sample_rows(sample->in[side][k], thin.count, step, n);
+            good = good && thin.in[side][k] != NULL;
+        }
+        thin.out[side] = sample_rows(sample->out[side], thin.count, step, n);
+        good = good && thin.out[side] != NULL;
+    }
+    if (good && thin.row != NULL)
+        *ret_thin = thin;
+    else
+        nd_sample_done(&thin);
+    return good && thin.row != NULL;
 }
 
 uint64_t nd_rows_of_index(const struct op_rows *rows, const struct nd_shape *shape,

@@ -147,10 +147,15 @@ static struct nd_step step_fp32(struct arena *arena, const struct diagnosis_inpu
         return step_fp32_given(arena, input);
     const bool single = is_single(&result->dump[0]) && is_single(&result->dump[1]);
 
-    if (single && !is_disguised(input, facts))
-        return (struct nd_step){.id = "fp32",
-                                .status = ND_STEP_DONE,
-                                .evidence = nd_phrase_plain("step.fp32.done")};
+    if (single && !is_disguised(input, facts)) {
+        const bool same = strcmp(result->dump[0].dtype, result->dump[1].dtype) == 0;
+        const bool wide = strcmp(result->dump[0].dtype, "float32") != 0;
+        const char *id = !same  ? "step.fp32.wider"
+                         : wide ? "step.fp32.double"
+                                : "step.fp32.done";
+        return (struct nd_step){
+            .id = "fp32", .status = ND_STEP_DONE, .evidence = nd_phrase_plain(id)};
+    }
     const bool candidate = !is_single(&result->dump[1]) || single;
     struct nd_step step = step_with(
         arena, result, "fp32", candidate ? "--fp32-candidate" : "--fp32-reference",

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/product_replay.h"
+
 enum nd_side nd_subject_side(const struct subject *subject)
 {
     return subject->side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE;
@@ -26,6 +28,42 @@ const char *nd_say_number(const struct subject *subject, double value)
     return text == NULL ? "" : text;
 }
 
+/* --- the part that is looked at --------------------------------------------------------- */
+
+/* Most elements of a tensor that every check reads again, some of them a dozen times: with
+ * four million all of them take a second. */
+enum { WINDOW_LIMIT = 1 << 21, WINDOW_WHOLE = 1 << 22 };
+
+static const uint64_t *subject_worst(const struct subject *subject)
+{
+    return subject->slot != NULL && subject->slot->worst_count > 0
+               ? subject->slot->worst[0].index
+               : NULL;
+}
+
+static bool is_large(const struct layer_pair_view *pair, uint64_t limit)
+{
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < pair->side[side]->slot_count; i++)
+            if (pair->side[side]->slots[i].has_tensor &&
+                pair->side[side]->slots[i].tensor.count > limit)
+                return true;
+    return false;
+}
+
+static void subject_window(struct subject *subject)
+{
+    const uint64_t room = subject->input->max_mem / 16 / sizeof(double);
+    const uint64_t whole = room < WINDOW_WHOLE ? room : WINDOW_WHOLE;
+
+    if (subject->slot == NULL || !subject->own->pair || !is_large(subject->pair, whole) ||
+        !nd_window_open(subject->pair, subject->own->op, subject->slot->name,
+                        subject_worst(subject), whole < WINDOW_LIMIT ? whole : WINDOW_LIMIT,
+                        &subject->window))
+        return;
+    subject->pair = &subject->window.pair;
+}
+
 /* --- the formula ---------------------------------------------------------------------- */
 
 static void subject_formula(struct subject *subject)
@@ -35,7 +73,7 @@ static void subject_formula(struct subject *subject)
     /* Sixteen multiply-adds an element and side: 2^26 for one test of a norm. */
     const struct replay_limits limits = {
         .elements = room < 1u << 22 ? room : 1u << 22, .row = room, .seed = subject->index};
-    const bool shown = subject->slot != NULL && subject->slot->worst_count > 0 &&
+    const bool shown = subject_worst(subject) != NULL && !subject->window.is &&
                        strcmp(subject->slot->name, "output.0") == 0;
 
     if (!own->pair || !own->forward ||
@@ -69,11 +107,25 @@ static const struct tensor_view *output_view(const struct subject *subject, int 
                : NULL;
 }
 
+/* A product that was proved to be one of them is recomputed whole where it is small. */
+static bool subject_product(struct subject *subject)
+{
+    const struct layer_facts *own = subject->own;
+
+    return own->op != NULL && own->op->product && own->replay.done && own->replay.trusted &&
+           strcmp(subject->slot->name, "output.0") == 0 &&
+           nd_product_expected(subject->pair, own->roundoff, subject->side,
+                               subject->input->max_mem, subject->index,
+                               subject->expected);
+}
+
 static bool subject_replayed(struct subject *subject)
 {
     const struct formula *formula = &subject->formula;
     double *row;
 
+    if (subject_product(subject))
+        return true;
     if (!subject->has_formula || !subject->is_trusted || !formula->sample.whole ||
         strcmp(subject->slot->name, "output.0") != 0)
         return false;
@@ -149,9 +201,20 @@ static void subject_levels(struct subject *subject)
         subject->floor = fmax(subject->formula.residual[!subject->side].rel, rounding);
         subject->floor = fmax(subject->floor, hypot(subject->formula.leeway.rel,
                                                     subject->formula.leeway.fit));
+        /* What a fitted formula leaves of the side that it was fitted to is no measure of
+         * the other's arithmetic: statistics and root in float32 cost a unit or so. */
+        if (subject->norm != NULL)
+            subject->floor = fmax(subject->floor, 0.9 * 0x1p-24);
+        return;
+    }
+    if (subject->is_replayed) { /* a product */
+        subject->unexplained = nd_flat_misfit(subject, subject->expected, NULL);
+        subject->floor = fmax(own->replay.residual[!subject->side].rel, rounding);
         return;
     }
     subject->unexplained = own->out.rel;
+    if (subject->window.is && subject->actual != NULL) /* as much as this part has */
+        subject->unexplained = nd_flat_misfit(subject, subject->expected, NULL);
     subject->floor = fmax(own->floor, own->in.count > 0 ? own->in.rel : 0);
     for (size_t k = 1; k <= 10 && k <= subject->index && own->in.count == 0; k++)
         subject->floor = fmax(subject->floor, subject->facts[subject->index - k].out.rel);
@@ -191,7 +254,11 @@ void nd_subject_open(struct subject *subject, const struct diagnosis_input *inpu
         nd_stand_in_make(input, index, subject->own->stand_in, subject->own->stand_ins,
                          &subject->stand_in))
         subject->pair = &subject->stand_in.pair;
+    subject->whole = subject->pair;
+    subject_window(subject);
     subject_formula(subject);
+    if (subject->own->replay.done && subject->own->replay.trusted && !subject->has_formula)
+        subject->side = subject->own->replay.side;
     subject_golden(subject);
     if (subject->own->pair)
         subject_flat(subject);
@@ -202,6 +269,7 @@ void nd_subject_done(struct subject *subject)
 {
     if (subject->has_formula)
         nd_formula_close(&subject->formula);
+    nd_window_done(&subject->window);
     nd_stand_in_done(&subject->stand_in);
     free(subject->actual);
     free(subject->expected);

@@ -10,6 +10,7 @@
 #include "checks/origin.h"
 #include "checks/phrase.h"
 #include "checks/stand_in.h"
+#include "checks/window.h"
 
 /* A hypothesis: what the faulty side does, and how much of the error that leaves. */
 struct hypothesis {
@@ -20,6 +21,7 @@ struct hypothesis {
     bool is_free;     /* parameters per row or channel: fits too easily */
     bool is_declared; /* stands in the dumps themselves */
     bool is_certain;  /* the comparison itself proves it */
+    bool is_weak;     /* something else is likelier: possible at most */
     bool
         is_fingerprint; /* not tested, but the error has the size and shape that it makes */
     enum nd_side side;
@@ -34,17 +36,20 @@ struct subject {
     const struct diagnosis_input *input;
     const struct layer_facts *facts; /* of all layers */
     const struct origin *origin;
+    const struct nd_lowered *lowered; /* dtype[1] NULL: the candidate is not */
     struct arena *arena;
     size_t index;
     enum origin_kind kind;
     const struct nd_layer *layer;
     const struct nd_slot *slot; /* the output in question; NULL: none */
     const struct layer_facts *own;
-    const struct layer_pair_view *pair;
-    const struct norm_facts *norm; /* NULL: no norm */
+    const struct layer_pair_view *pair; /* of large tensors a part: see window */
+    const struct layer_pair_view *whole; /* the same pair uncut */
+    const struct norm_facts *norm;       /* NULL: no norm */
 
     int side; /* the one that is thought to be wrong: 1 candidate, 0 reference */
     struct stand_in stand_in; /* the pair with the inputs that were proved */
+    struct window window;     /* the part that is looked at, of tensors too large for all */
     bool is_rounded_input;    /* the model's input differs by rounding to a type only */
     bool has_formula;         /* its tensors could be loaded and recomputed */
     bool is_trusted;          /* and the formula reproduces the side that is right */
@@ -53,8 +58,8 @@ struct subject {
     double unexplained; /* residual that a cause has to explain */
     double floor;       /* residual that rounding leaves */
 
-    /* The wrong side's output and what was expected, in logical order; NULL where the
-     * tensors are too large or of different shapes. */
+    /* The wrong side's output and what was expected, in logical order; of the window where
+     * there is one.  NULL where the shapes differ, or memory does not allow it. */
     double *actual, *expected;
     uint64_t count;
     struct nd_shape shape;
@@ -67,7 +72,7 @@ struct subject {
 /* One line of the checklist. */
 struct check {
     const char *id;
-    bool is_line;     /* false: names causes only */
+    bool is_line;     /* false: names causes only; one that clears finding->id has none */
     bool of_norms;    /* asked about norms, */
     bool of_products; /* about linear layers and convolutions; neither: about all */
     void (*run)(struct subject *subject, struct nd_finding *finding);
@@ -122,6 +127,9 @@ enum nd_side nd_subject_side(const struct subject *subject);
 
 /* Texts in the arena: "1.000e-05", ... NULL without memory. */
 const char *nd_say_number(const struct subject *subject, double value);
+
+/* A hypothesis under another id than those in `except` is confirmed so far. */
+bool nd_has_confirmed(const struct subject *subject, const char *except);
 
 /* Ranks the hypotheses into causes, best first. */
 enum nd_status nd_rank_causes(const struct subject *subject, struct nd_cause **ret_causes,

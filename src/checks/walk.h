@@ -20,6 +20,7 @@ struct walk {
     /* of the current run: a step of a rank */
     size_t first;    /* its first layer */
     size_t produced; /* layers with outputs so far */
+    size_t passed;   /* and layers without a partner */
     double worst;    /* largest relative error of an output so far */
     double recent[WALK_RECENT];
     bool is_bad;      /* NaN or infinity seen */

@@ -53,7 +53,10 @@ bool nd_weights_weigh(const struct diagnosis_input *input, const struct layer_fa
     }
     qsort(rel, count, sizeof *rel, ascending);
     *ret_weights = (struct weights){.median = weights_median(rel, count, differ),
-                                    .has_parted = differ > 1 && differ * 2 > count};
+                                    .has_parted = differ > 1 && differ * 2 >= count};
+    /* One side's weights rounded to its type have not parted. */
+    if (!(ret_weights->median > 2 * floor))
+        ret_weights->has_parted = false;
     ret_weights->limit = STANDS_OUT * fmax(ret_weights->median, floor);
     free(rel);
     return true;

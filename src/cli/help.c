@@ -10,7 +10,7 @@
 #include "normdiff/report.h"
 #include "text/page.h"
 
-enum { OPTION_COLUMN = 2, WORDS_COLUMN = 30 };
+enum { OPTION_COLUMN = 2, WORDS_COLUMN = 30, EXAMPLE_COLUMN = 50 };
 
 /* "-i, --include GLOB" */
 static void option_heading(const struct option *option, struct text *out)
@@ -86,6 +86,32 @@ static void help_group(struct page *page, const char *group)
     nd_page_end(page);
 }
 
+static void help_examples(struct page *page)
+{
+    static const char *const rows[][2] = {
+        {"normdiff gpu.dump npu.dump",                  "help.example.compare"},
+        {"normdiff -o html=drift.html gpu.dump npu.dump", "help.example.html"   },
+        {"normdiff --list npu.dump",                    "help.example.list"   },
+        {"normdiff --explain list",                     "help.example.explain"},
+    };
+
+    const bool narrow = page->width < EXAMPLE_COLUMN + WORDS_COLUMN;
+
+    nd_page_blank(page);
+    nd_page_put(page, INK_BOLD, nd_page_words(page, "help.examples"));
+    nd_page_end(page);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        page->indent = narrow ? 2 * OPTION_COLUMN : EXAMPLE_COLUMN;
+        nd_page_tab(page, OPTION_COLUMN);
+        nd_page_put(page, INK_PLAIN, rows[i][0]);
+        if (narrow)
+            nd_page_end(page);
+        nd_page_tab(page, page->indent);
+        nd_page_flow(page, INK_PLAIN, nd_page_words(page, rows[i][1]));
+        nd_page_end(page);
+    }
+}
+
 bool nd_help_print(const struct terminal *terminal)
 {
     struct page page;
@@ -110,6 +136,7 @@ bool nd_help_print(const struct terminal *terminal)
         group = option->group;
         help_option(&page, option);
     }
+    help_examples(&page);
     nd_page_blank(&page);
     page.indent = 0;
     nd_page_flow(&page, INK_PLAIN, nd_page_words(&page, "help.exit"));

@@ -14,8 +14,8 @@ bool nd_help_print(const struct terminal *terminal);
 bool nd_help_man(void); /* the OPTIONS section as mdoc source */
 bool nd_completion_print(const char *shell);
 
-/* What an id of the report means. */
-enum nd_status nd_explain(const char *id, const struct terminal *terminal,
-                          struct nd_error *err);
+/* What an id of the report means, as text or markdown. */
+enum nd_status nd_explain(const char *id, const char *format,
+                          const struct terminal *terminal, struct nd_error *err);
 
 #endif

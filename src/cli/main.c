@@ -213,7 +213,7 @@ static bool tool_inform(struct tool *tool, int *ret_status)
     else if (cli->completion != NULL)
         written = nd_completion_print(cli->completion);
     else if (cli->explain != NULL)
-        status = nd_explain(cli->explain, &tool->terminal, &err);
+        status = nd_explain(cli->explain, cli->format, &tool->terminal, &err);
     else
         return false;
     if (!written)

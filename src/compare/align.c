@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "compare/fusion.h"
-#include "compare/map_yaml.h"
 #include "compare/select.h"
 
 static const char *own_name(struct arena *arena, const void *user, const struct dump_layer *layer,
@@ -58,151 +57,17 @@ static const char *escaped(struct arena *arena, const void *user, const struct d
     return out;
 }
 
-static const char *mapped(struct arena *arena, const void *user, const struct dump_layer *layer,
-                          unsigned side)
-{
-    const struct map_rules *rules = user;
-    const char             *name = NULL;
-
-    if (rules->yaml != NULL)
-        return nd_map_yaml_key(arena, rules->yaml, layer, side);
-
-    if (side == 1)
-        return layer->name;
-    for (size_t i = 0; i < rules->count && name == NULL; i++)
-        name = nd_map_rule_apply(arena, &rules->rules[i], layer->name);
-    return name;
-}
-
-static int64_t *layer_number(struct dump_layer *layer, bool is_rank)
-{
-    return is_rank ? &layer->rank : &layer->step;
-}
-
-/* The lowest step or rank of a dump; -1: it numbers none. */
-static int64_t first_number(const struct dump *dump, bool is_rank)
-{
-    int64_t first = -1;
-
-    for (size_t i = 0; i < dump->layer_count; i++) {
-        const int64_t number = *layer_number(&dump->layers[i], is_rank);
-        if (number >= 0 && (first < 0 || number < first))
-            first = number;
-    }
-    return first;
-}
-
-/* A lone file with one number that the other side does not have is still its counterpart:
- * that somebody named both files says so.  Folders are paired by number alone. */
-static void adopt_number(const struct dump *lone, const struct dump *other, bool is_rank)
-{
-    const int64_t number = first_number(lone, is_rank), first = first_number(other, is_rank);
-
-    if (lone->root_fd >= 0 || number < 0 || first < 0)
-        return;
-    for (size_t i = 0; i < lone->layer_count; i++)
-        if (*layer_number(&lone->layers[i], is_rank) != number)
-            return;
-    for (size_t i = 0; i < other->layer_count; i++)
-        if (*layer_number(&other->layers[i], is_rank) == number)
-            return;
-    for (size_t i = 0; i < lone->layer_count; i++)
-        *layer_number(&lone->layers[i], is_rank) = first;
-}
-
-/* A side that numbers no steps (or ranks) is one moment, and meets the first of a side that
- * does: a run of ONNX Runtime beside the iterations of a device. */
-static void meet_numbers(const struct dump *const dump[2], bool is_rank)
-{
-    const int64_t first[2] = {first_number(dump[0], is_rank), first_number(dump[1], is_rank)};
-    const unsigned bare = first[0] >= 0;
-
-    if ((first[0] < 0) == (first[1] < 0))
-        return;
-    for (size_t i = 0; i < dump[bare]->layer_count; i++)
-        *layer_number(&dump[bare]->layers[i], is_rank) = first[!bare];
-}
-
-/* One layer of a concat rule: found by name among the candidate's unpaired layers. */
-static size_t find_part(const struct side_layers *side, const struct dump_layer *reference,
-                        const char *name)
-{
-    for (size_t i = 0; i < side->count; i++) {
-        const struct dump_layer *layer = side->layers[i];
-        if (side->partner[i] == ND_NO_INDEX && layer->step == reference->step &&
-            layer->rank == reference->rank && layer->direction == reference->direction &&
-            strcmp(layer->name, name) == 0)
-            return i;
-    }
-    return ND_NO_INDEX;
-}
-
-struct concat_pair {
-    size_t                    reference;
-    const struct dump_layer **parts;
-    const struct map_rule    *rule;
-};
-
-struct concat_list {
-    struct concat_pair *pairs;
-    size_t              count, capacity;
-};
-
-static enum nd_status align_concat(struct arena *arena, struct side_layers *sides,
-                                   const struct map_rule *rule, struct concat_list *list,
-                                   struct nd_error *err)
-{
-    for (size_t i = 0; i < sides[0].count; i++) {
-        if (sides[0].partner[i] != ND_NO_INDEX ||
-            !nd_glob_match(rule->reference, sides[0].layers[i]->name))
-            continue;
-        const struct dump_layer **parts = nd_arena_alloc(arena, rule->part_count, sizeof *parts);
-        struct concat_pair *pairs = nd_arena_grow(arena, list->pairs, list->count, &list->capacity,
-                                                  sizeof *pairs);
-        if (parts == NULL || pairs == NULL)
-            return nd_fail_memory(err);
-        list->pairs = pairs;
-        size_t found = 0;
-        for (size_t p = 0; p < rule->part_count; p++) {
-            const size_t k = find_part(&sides[1], sides[0].layers[i], rule->parts[p]);
-            if (k == ND_NO_INDEX)
-                break;
-            parts[found++] = sides[1].layers[k];
-            sides[1].partner[k] = i;
-            sides[0].partner[i] = k;
-        }
-        if (found < rule->part_count)
-            continue; /* a part is missing: the layer stays unpaired and is named so */
-        sides[0].match[i] = ND_MATCH_MAP;
-        pairs[list->count++] = (struct concat_pair){i, parts, rule};
-    }
-    return ND_OK;
-}
-
-static enum nd_status align_mapped(struct comparison *comparison, struct side_layers *sides,
-                                   struct concat_list *concats, struct nd_error *err)
-{
-    struct map_rules rules = {0};
-
-    if (comparison->options->map_file == NULL)
-        return ND_OK;
-    ND_TRY(nd_map_rules_read(comparison->arena, comparison->options->map_file, &rules, err));
-    if (rules.yaml != NULL)
-        ND_TRY(nd_map_yaml_prepare(comparison->arena, rules.yaml, &sides[1], err));
-    for (size_t i = 0; i < rules.count; i++)
-        if (rules.rules[i].part_count > 0)
-            ND_TRY(align_concat(comparison->arena, sides, &rules.rules[i], concats, err));
-    return nd_align_by_key(comparison->arena, sides, mapped, &rules, ND_MATCH_MAP, err);
-}
-
 static enum nd_status align_layers(struct comparison *comparison, struct side_layers *sides,
-                                   const struct fusion *fusion, struct concat_list *concats,
+                                   struct fusion *fusion, struct concat_list *concats,
                                    struct nd_error *err)
 {
     struct arena *arena = comparison->arena;
 
-    ND_TRY(align_mapped(comparison, sides, concats, err));
+    ND_TRY(nd_fusion_prepare(comparison, &sides[1], fusion, err));
+    ND_TRY(nd_align_mapped(comparison, sides, concats, err));
     ND_TRY(nd_align_fused(comparison, sides, fusion, err));
+    ND_TRY(nd_align_micro_steps(arena, sides, err));
+    ND_TRY(nd_align_calls(arena, sides, err));
     ND_TRY(nd_align_by_key(arena, sides, own_name, NULL, ND_MATCH_EXACT, err));
     ND_TRY(nd_align_by_key(arena, sides, normalised, NULL, ND_MATCH_NORMALISED, err));
     ND_TRY(nd_align_by_key(arena, sides, classless, NULL, ND_MATCH_NORMALISED, err));
@@ -211,58 +76,13 @@ static enum nd_status align_layers(struct comparison *comparison, struct side_la
         sides[0].partner[0] = sides[1].partner[0] = 0;
         sides[0].match[0] = ND_MATCH_LONE;
     }
-    return nd_align_by_order(arena, sides, err);
-}
-
-static int name_order(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* True if some name in the sorted list begins with `frame` and a separator. */
-static bool frames_others(const char **names, size_t count, const char *frame)
-{
-    const size_t len = strlen(frame);
-
-    if (len == 0)
-        return count > 1;
-    for (const char *separator = "./"; *separator != '\0'; separator++) {
-        size_t low = 0, high = count; /* the first name >= frame + separator */
-        while (low < high) {
-            const size_t middle = low + (high - low) / 2;
-            const int    order = strncmp(names[middle], frame, len);
-            if (order < 0 || (order == 0 && (unsigned char)names[middle][len] <
-                                                (unsigned char)*separator))
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low < count && strncmp(names[low], frame, len) == 0 && names[low][len] == *separator)
-            return true;
-    }
-    return false;
-}
-
-/* A container is only a frame if layers inside it were dumped too. */
-static enum nd_status mark_containers(struct comparison *comparison, struct nd_error *err)
-{
-    const size_t count = comparison->layer_count;
-    const char **names = nd_arena_alloc(comparison->arena, count + 1, sizeof *names);
-    size_t       paired = 0;
-
-    if (names == NULL)
-        return nd_fail_memory(err);
-    /* Only leaves that are compared take its frame's place: where the other side dumped the
-     * blocks alone, the blocks are what is judged. */
-    for (size_t i = 0; i < count; i++)
-        if (comparison->layers[i].side[1] != NULL)
-            names[paired++] = comparison->layers[i].side[0]->name;
-    qsort(names, paired, sizeof *names, name_order);
-    for (size_t i = 0; i < count; i++)
-        comparison->layers[i].container =
-            comparison->layers[i].side[0]->container &&
-            frames_others(names, paired, comparison->layers[i].side[0]->name);
-    return ND_OK;
+    ND_TRY(nd_align_frames(comparison, sides, err));
+    /* By name there is no order in which layers could follow each other. */
+    if (comparison->dump[0]->order < ND_ORDER_NAME && comparison->dump[1]->order < ND_ORDER_NAME)
+        ND_TRY(nd_align_sequence(comparison, sides, err));
+    else
+        ND_TRY(nd_align_by_order(arena, sides, err));
+    return nd_align_calls_rest(arena, sides, err);
 }
 
 static enum nd_status make_pairs(struct comparison *comparison, const struct side_layers *sides,
@@ -285,12 +105,14 @@ static enum nd_status make_pairs(struct comparison *comparison, const struct sid
         pair->step = pair->side[0]->step;
         pair->rank = pair->side[0]->rank;
         ND_TRY(nd_pair_slots(comparison, pair, err));
+        if (sides[0].parted != NULL && sides[0].parted[i])
+            ND_TRY(nd_part_inputs(arena, pair, err));
     }
     for (size_t i = 0; i < sides[1].count; i++)
         if (sides[1].partner[i] == ND_NO_INDEX)
             comparison->unpaired_candidate[comparison->unpaired_candidate_count++] =
                 sides[1].layers[i];
-    return mark_containers(comparison, err);
+    return nd_mark_containers(comparison, err);
 }
 
 static enum nd_status count_common(const struct comparison *comparison, struct nd_error *err)
@@ -298,6 +120,7 @@ static enum nd_status count_common(const struct comparison *comparison, struct n
     for (size_t i = 0; i < comparison->layer_count; i++)
         if (comparison->layers[i].side[1] != NULL)
             return ND_OK;
+    ND_TRY(nd_check_places(comparison, err));
     nd_fail(err, ND_ERR_NOTHING, "at least one layer of the same name on both sides",
             "%zu reference and %zu candidate layers with nothing in common",
             comparison->layer_count, comparison->unpaired_candidate_count);
@@ -308,18 +131,38 @@ static enum nd_status count_common(const struct comparison *comparison, struct n
     return ND_ERR_NOTHING;
 }
 
+static int concat_order(const void *a, const void *b)
+{
+    const struct concat_pair *x = a, *y = b;
+
+    return x->reference < y->reference ? -1 : x->reference > y->reference;
+}
+
+/* Pairs learn of which candidate layers they are made. */
+static void give_parts(struct comparison *comparison, const struct concat_list *concats)
+{
+    if (concats->count > 1)
+        qsort(concats->pairs, concats->count, sizeof *concats->pairs, concat_order);
+    for (size_t i = 0; concats->count > 0 && i < comparison->layer_count; i++) {
+        struct layer_pair        *pair = &comparison->layers[i];
+        const struct concat_pair  wanted = {.reference = pair->side[0]};
+        const struct concat_pair *hit =
+            bsearch(&wanted, concats->pairs, concats->count, sizeof wanted, concat_order);
+        if (hit == NULL)
+            continue;
+        pair->parts = hit->parts;
+        pair->part_count = hit->rule->part_count;
+        pair->part_axis_asked = hit->rule->axis;
+    }
+}
+
 enum nd_status nd_align(struct comparison *comparison, struct nd_error *err)
 {
     struct side_layers sides[2];
     struct concat_list concats = {0};
     struct fusion      fusion;
 
-    for (unsigned is_rank = 0; is_rank < 2; is_rank++)
-        if ((is_rank ? comparison->options->rank : comparison->options->step) < 0) {
-            adopt_number(comparison->dump[1], comparison->dump[0], is_rank);
-            adopt_number(comparison->dump[0], comparison->dump[1], is_rank);
-            meet_numbers(comparison->dump, is_rank);
-        }
+    ND_TRY(nd_align_places(comparison, err));
     for (unsigned side = 0; side < 2; side++)
         ND_TRY(nd_select_layers(comparison, side, &sides[side], err));
     if (comparison->dump[0]->layer_count > 0 && sides[0].count == 0) {
@@ -331,22 +174,11 @@ enum nd_status nd_align(struct comparison *comparison, struct nd_error *err)
     }
     ND_TRY(nd_fusion_read(comparison, &fusion, err));
     ND_TRY(align_layers(comparison, sides, &fusion, &concats, err));
-    /* Concatenations know their reference layer by place: remember the layer itself. */
-    const struct dump_layer **concat_layers =
-        nd_arena_alloc(comparison->arena, concats.count + 1, sizeof *concat_layers);
-    if (concat_layers == NULL)
-        return nd_fail_memory(err);
-    for (size_t i = 0; i < concats.count; i++)
-        concat_layers[i] = sides[0].layers[concats.pairs[i].reference];
-    ND_TRY(nd_select_order(comparison, sides, err));
+    ND_TRY(nd_select_order(comparison, sides, &fusion, err));
     ND_TRY(make_pairs(comparison, sides, err));
-    for (size_t i = 0; i < concats.count; i++)
-        for (size_t k = 0; k < comparison->layer_count; k++)
-            if (comparison->layers[k].side[0] == concat_layers[i]) {
-                comparison->layers[k].parts = concats.pairs[i].parts;
-                comparison->layers[k].part_count = concats.pairs[i].rule->part_count;
-                comparison->layers[k].part_axis_asked = concats.pairs[i].rule->axis;
-            }
+    give_parts(comparison, &concats);
     ND_TRY(nd_fusion_cover(comparison, &fusion, err));
+    ND_TRY(nd_cover_frames(comparison, err));
+    ND_TRY(nd_warn_places(comparison, err));
     return count_common(comparison, err);
 }

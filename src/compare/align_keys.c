@@ -8,12 +8,6 @@
 
 #include "compare/align.h"
 
-struct keyed {
-    const char *key;
-    int64_t     call;
-    size_t      index;
-};
-
 static int keyed_order(const void *a, const void *b)
 {
     const struct keyed *x = a, *y = b;
@@ -24,6 +18,15 @@ static int keyed_order(const void *a, const void *b)
     if (x->call != y->call)
         return x->call < y->call ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Of a function's call, as its name has it: not every format says it apart. */
+static int64_t call_number(const struct dump_layer *layer)
+{
+    size_t len;
+
+    return nd_call_base(layer->name, &len) ? strtoll(layer->name + len + 1, NULL, 10)
+                                           : layer->call;
 }
 
 static enum nd_status keyed_list(struct arena *arena, const struct side_layers *side, key_fn *key,
@@ -37,14 +40,16 @@ static enum nd_status keyed_list(struct arena *arena, const struct side_layers *
         return nd_fail_memory(err);
     for (size_t i = 0; i < side->count; i++) {
         const struct dump_layer *layer = side->layers[i];
-        const char *name = side->partner[i] == ND_NO_INDEX ? key(arena, user, layer, number) : NULL;
+        const bool  is_free = side->partner[i] == ND_NO_INDEX &&
+                             (side->held == NULL || !side->held[i]);
+        const char *name = is_free ? key(arena, user, layer, number) : NULL;
         if (name == NULL)
             continue;
         list[count].key = nd_arena_format(arena, "%" PRId64 "|%" PRId64 "|%d|%s", layer->step,
                                           layer->rank, layer->direction, name);
         if (list[count].key == NULL)
             return nd_fail_memory(err);
-        list[count].call = layer->call;
+        list[count].call = call_number(layer);
         list[count++].index = i;
     }
     qsort(list, count, sizeof *list, keyed_order);
@@ -53,7 +58,7 @@ static enum nd_status keyed_list(struct arena *arena, const struct side_layers *
     return ND_OK;
 }
 
-static void pair_up(struct side_layers *sides, size_t a, size_t b, enum nd_match match)
+void nd_align_pair(struct side_layers *sides, size_t a, size_t b, enum nd_match match)
 {
     sides[0].partner[a] = b;
     sides[1].partner[b] = a;
@@ -67,7 +72,7 @@ static void pair_runs(struct side_layers *sides, const struct keyed *a, size_t n
 {
     for (size_t i = 0, k = 0; na != nb && i < na && k < nb;) {
         if (a[i].call == b[k].call)
-            pair_up(sides, a[i++].index, b[k++].index, match);
+            nd_align_pair(sides, a[i++].index, b[k++].index, match);
         else if (a[i].call < b[k].call)
             i++;
         else
@@ -79,7 +84,7 @@ static void pair_runs(struct side_layers *sides, const struct keyed *a, size_t n
         else if (sides[1].partner[b[k].index] != ND_NO_INDEX)
             k++;
         else
-            pair_up(sides, a[i++].index, b[k++].index, match);
+            nd_align_pair(sides, a[i++].index, b[k++].index, match);
     }
 }
 
@@ -92,8 +97,9 @@ static size_t run_length(const struct keyed *list, size_t count, size_t from)
     return to - from;
 }
 
-enum nd_status nd_align_by_key(struct arena *arena, struct side_layers *sides, key_fn *key,
-                               const void *user, enum nd_match match, struct nd_error *err)
+enum nd_status nd_align_runs(struct arena *arena, struct side_layers *sides, key_fn *key,
+                             const void *user, enum nd_match match, run_fn *run,
+                             struct nd_error *err)
 {
     struct keyed *a, *b;
     size_t        na, nb;
@@ -104,9 +110,15 @@ enum nd_status nd_align_by_key(struct arena *arena, struct side_layers *sides, k
         const int    order = strcmp(a[i].key, b[k].key);
         const size_t run_a = run_length(a, na, i), run_b = run_length(b, nb, k);
         if (order == 0)
-            pair_runs(sides, a + i, run_a, b + k, run_b, match);
+            run(sides, a + i, run_a, b + k, run_b, match);
         i += order <= 0 ? run_a : 0;
         k += order >= 0 ? run_b : 0;
     }
     return ND_OK;
+}
+
+enum nd_status nd_align_by_key(struct arena *arena, struct side_layers *sides, key_fn *key,
+                               const void *user, enum nd_match match, struct nd_error *err)
+{
+    return nd_align_runs(arena, sides, key, user, match, pair_runs, err);
 }

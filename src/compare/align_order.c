@@ -38,8 +38,10 @@ static enum nd_status family_list(struct arena *arena, const struct side_layers 
         return nd_fail_memory(err);
     for (size_t i = 0; i < side->count; i++) {
         const struct dump_layer *layer = side->layers[i];
-        if (side->partner[i] != ND_NO_INDEX || layer->type[0] == '\0')
-            continue; /* without a type, order alone proves nothing */
+        size_t                   base;
+        if (side->partner[i] != ND_NO_INDEX || layer->type[0] == '\0' ||
+            nd_call_base(layer->name, &base))
+            continue; /* without a type, order alone proves nothing; calls have no parent */
         const char *name = nd_normalised_name(arena, layer->name);
         const char *dot = name == NULL ? NULL : strrchr(name, '.');
         const int   len = dot == NULL ? 0 : (int)(dot - name);
@@ -57,30 +59,14 @@ static enum nd_status family_list(struct arena *arena, const struct side_layers 
     return ND_OK;
 }
 
-static const struct dump_slot *first_output(const struct dump_layer *layer)
-{
-    for (size_t i = 0; i < layer->slot_count; i++)
-        if (strncmp(layer->slots[i].name, "output.", 7) == 0)
-            return &layer->slots[i];
-    return NULL;
-}
-
 static bool alike(const struct dump_layer *a, const struct dump_layer *b)
 {
-    const struct dump_slot *x = first_output(a), *y = first_output(b);
+    const struct dump_slot *x = nd_first_slot(a, "output."), *y = nd_first_slot(b, "output.");
 
     if (strcmp(a->type, b->type) != 0 || x == NULL || y == NULL)
         return false;
-    const struct nd_shape p = nd_shape_squeezed(x->has_logical ? &x->logical : &x->storage);
-    const struct nd_shape q = nd_shape_squeezed(y->has_logical ? &y->logical : &y->storage);
+    const struct nd_shape p = nd_slot_squeezed(x), q = nd_slot_squeezed(y);
     return nd_shape_equal(&p, &q);
-}
-
-static void pair_up(struct side_layers *sides, size_t a, size_t b)
-{
-    sides[0].partner[a] = b;
-    sides[1].partner[b] = a;
-    sides[0].match[a] = sides[1].match[b] = ND_MATCH_ORDER;
 }
 
 static void pair_greedily(struct side_layers *sides, const struct family *a, size_t na,
@@ -88,7 +74,7 @@ static void pair_greedily(struct side_layers *sides, const struct family *a, siz
 {
     for (size_t i = 0, k = 0; i < na && k < nb; i++)
         if (alike(sides[0].layers[a[i].index], sides[1].layers[b[k].index])) {
-            pair_up(sides, a[i].index, b[k].index);
+            nd_align_pair(sides, a[i].index, b[k].index, ND_MATCH_ORDER);
             k++;
         }
 }
@@ -116,7 +102,7 @@ static enum nd_status pair_family(struct side_layers *sides, const struct family
     for (size_t i = 0, k = 0; i < na && k < nb;) {
         if (alike(sides[0].layers[a[i].index], sides[1].layers[b[k].index]) &&
             best[i * width + k] == best[(i + 1) * width + k + 1] + 1)
-            pair_up(sides, a[i++].index, b[k++].index);
+            nd_align_pair(sides, a[i++].index, b[k++].index, ND_MATCH_ORDER);
         else if (best[(i + 1) * width + k] >= best[i * width + k + 1])
             i++;
         else

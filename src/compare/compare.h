@@ -37,7 +37,7 @@ struct slot_pair {
     bool                    measured; /* moments are there */
     struct nd_detail       *detail;   /* NULL: not run */
     struct worst_slice      channel, row; /* with the detail */
-    struct nd_slot          result;
+    struct nd_slot         *result;
     const char             *notes[MAX_NOTES];
     bool                    integer;     /* both sides are integers or bool */
     bool                    undefined;   /* skipped: its content has no meaning */
@@ -45,7 +45,7 @@ struct slot_pair {
     bool                    localised, negligible;
     double                  rms[2]; /* over the n positions; NAN: unknown */
     bool                    differs; /* for --fail-on any */
-    struct statistics       print[2]; /* evidence statistics: what the two sides say */
+    struct statistics      *print; /* evidence statistics: what the two sides say; or NULL */
 };
 
 struct layer_pair {
@@ -55,6 +55,7 @@ struct layer_pair {
     bool                     container; /* frame of other layers of the dump */
     bool                     reordered; /* slots are paired across names */
     const char              *covered_by; /* the candidate's operator that stands for it */
+    const char              *original; /* what the model itself calls it; NULL: unknown */
     struct slot_pair        *slots;
     size_t                   slot_count;
     size_t                   worst_slot; /* gave the tier; ND_NO_INDEX: none */
@@ -72,6 +73,8 @@ struct comparison {
     const struct dump        *dump[2];
     const struct kernel_set  *kernels;
     const struct metric      *metric; /* what drift means */
+    /* The kind of operator that a layer's type is, as text; false: not known.  May be NULL. */
+    bool (*family)(const char *type, char *buf, size_t size);
     struct layer_pair        *layers; /* in execution order; reference's layers */
     size_t                    layer_count;
     const struct dump_layer **unpaired_candidate;
@@ -81,6 +84,10 @@ struct comparison {
     struct nd_named          *skipped; /* recomputed calls and the like */
     size_t                    skipped_count, skipped_capacity;
     uint64_t                  bytes_total, bytes_done;
+    bool                      order_borrowed; /* of the candidate, since the reference has none */
+    bool                      by_graph; /* the candidate's order is that of --fusion */
+    struct nd_phrase         *warnings; /* of pairing */
+    size_t                    warning_count, warning_capacity;
     uint64_t                  detail_done; /* bytes that the detail pass has read again */
 };
 
@@ -96,6 +103,11 @@ enum nd_status nd_judge(struct comparison *comparison, struct nd_result *result,
                         struct nd_error *err);
 /* After the diagnosis: what depends on it in failures; summary, verdict, exit status. */
 void nd_conclude(const struct comparison *comparison, struct nd_result *result);
+/* Once the first diverging layer is known: the span in which the drift entered, and where in
+ * the program that layer was called. */
+enum nd_status nd_span_find(struct comparison *comparison, struct nd_result *result,
+                            struct nd_error *err);
+void nd_stack_find(const struct comparison *comparison, struct nd_result *result);
 /* The coverage lists and counts. */
 enum nd_status nd_cover(struct comparison *comparison, struct nd_coverage *coverage,
                         struct nd_error *err);
@@ -112,13 +124,16 @@ enum nd_status nd_freeze_layer(struct comparison *comparison, struct layer_pair 
  */
 struct evidence {
     struct layer_pair_view *layers; /* comparison->layer_count of them */
-    struct open_slot       *open;
-    size_t                  open_count;
+    struct held            *held;   /* what the views need beside the dumps' own mappings */
+    size_t                  held_count, held_capacity;
 };
 enum nd_status nd_evidence_open(struct comparison *comparison, struct evidence *ret,
                                 struct nd_error *err);
 void nd_evidence_close(struct evidence *evidence);
 
+/* Adds a warning; the parameters are copied, texts are not. */
+enum nd_status nd_warn(struct comparison *comparison, const char *id,
+                       const struct nd_param *params, size_t count, struct nd_error *err);
 /* Adds a note once. */
 void nd_slot_note(struct slot_pair *slot, const char *note);
 /* The tier of a drift under the policy's bounds. */
@@ -129,5 +144,9 @@ enum nd_dtype nd_slot_dtype(const struct dump_slot *slot);
 /* nature.c: what an operator's type says about a slot. */
 bool nd_layer_leaves_undefined(const struct dump_layer *layer, const char *slot);
 bool nd_layer_quantises(const struct dump_layer *layer);
+
+/* image.c: a picture that the device prepares, beside the tensor made of it. */
+bool nd_slot_is_image(const struct layer_pair *layer, const struct slot_pair *slot);
+bool nd_slot_skip_image(struct arena *arena, struct slot_pair *slot); /* false: no memory */
 
 #endif

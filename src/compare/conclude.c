@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "compare/select.h"
 #include "compare/slot_pair.h"
+#include "compare/top1.h"
 
 struct name_list {
     const char **names;
@@ -136,44 +137,6 @@ enum nd_status nd_cover(struct comparison *comparison, struct nd_coverage *cover
 
 /* --- the last output ---------------------------------------------------------------- */
 
-static uint64_t largest_of_row(const double *row, uint64_t n)
-{
-    uint64_t best = 0;
-
-    for (uint64_t i = 1; i < n; i++)
-        if (row[i] > row[best] || isnan(row[best]))
-            best = i;
-    return best;
-}
-
-enum { MAX_ROW = 1 << 20 }; /* a vocabulary has a few hundred thousand entries */
-
-/* The share of rows (last axis) whose largest element is at the same place. */
-static void count_top1(struct comparison *comparison, const struct pair_views *views,
-                       struct nd_outcome *ret)
-{
-    const struct nd_shape *shape = &views->view[0].shape;
-    const uint64_t         n = shape->rank == 0 ? 0 : shape->dim[shape->rank - 1];
-    uint64_t               same = 0;
-    double                *rows;
-
-    if (n < 2 || n > MAX_ROW || views->view[0].count == 0 ||
-        nd_dtype_info(views->view[0].dtype)->kind != ND_KIND_FLOAT ||
-        nd_dtype_info(views->view[1].dtype)->kind != ND_KIND_FLOAT)
-        return;
-    rows = nd_arena_alloc(comparison->arena, 2 * (size_t)n, sizeof *rows);
-    if (rows == NULL)
-        return;
-    const uint64_t count = views->view[0].count / n;
-    for (uint64_t i = 0; i < count; i++) {
-        nd_view_decode(&views->view[0], i * n, n, rows);
-        nd_view_decode(&views->view[1], i * n, n, rows + n);
-        same += largest_of_row(rows, n) == largest_of_row(rows + n, n);
-    }
-    ret->top1_rows = count;
-    ret->top1_agreement = (double)same / (double)count;
-}
-
 static size_t last_output(const struct nd_layer *layer)
 {
     for (size_t s = 0; s < layer->slot_count; s++)
@@ -182,12 +145,30 @@ static size_t last_output(const struct nd_layer *layer)
     return ND_NO_INDEX;
 }
 
+/* Behind the model's own output: what runs forward after the first backward layer of the last
+ * step is the optimizer, or a recomputation. */
+static size_t outcome_end(const struct nd_result *result)
+{
+    const size_t count = result->layer_count;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct nd_layer *layer = &result->layers[i], *last = &result->layers[count - 1];
+        if (layer->step != last->step || strcmp(layer->direction, "forward") == 0)
+            continue;
+        for (size_t k = i; k-- > 0 && result->layers[k].step == last->step;)
+            if (last_output(&result->layers[k]) != ND_NO_INDEX)
+                return i;
+        return count;
+    }
+    return count;
+}
+
 void nd_outcome(struct comparison *comparison, const struct nd_result *result,
                 struct nd_outcome *ret)
 {
     *ret = (struct nd_outcome){.layer = ND_NO_INDEX, .slot = ND_NO_INDEX, .drift = (double)NAN,
                                .top1_agreement = (double)NAN};
-    for (size_t i = result->layer_count; i-- > 0;) {
+    for (size_t i = outcome_end(result); i-- > 0;) {
         const struct nd_layer *layer = &result->layers[i];
         const size_t           slot = last_output(layer);
         if (slot == ND_NO_INDEX || layer->role == ND_ROLE_CONTAINER ||
@@ -202,9 +183,16 @@ void nd_outcome(struct comparison *comparison, const struct nd_result *result,
             if (!pair->measured || pair->side[0] == NULL ||
                 strcmp(pair->side[0]->name, layer->slots[slot].name) != 0)
                 continue;
+            if (!nd_top1_applies(pair))
+                continue;
+            if (pair->moments.differ == 0 && pair->moments.mismatches == 0 &&
+                pair->moments.masked == 0) {
+                nd_top1_equal(pair, ret);
+                continue;
+            }
             nd_pair_open(comparison, &comparison->layers[i], pair, &views);
             if (views.ready)
-                count_top1(comparison, &views, ret);
+                nd_top1_count(comparison->options->jobs, &views, ret);
             (void)nd_pair_close(&views);
         }
         return;
@@ -294,9 +282,9 @@ static const char *bound_text(struct arena *arena, double bound)
 }
 
 static struct nd_phrase reason_of(const struct comparison *comparison, const char *id,
-                                  size_t count)
+                                  size_t count, size_t missing)
 {
-    struct nd_param *params = nd_arena_alloc(comparison->arena, 2, sizeof *params);
+    struct nd_param *params = nd_arena_alloc(comparison->arena, 3, sizeof *params);
 
     if (params == NULL)
         return (struct nd_phrase){0};
@@ -309,7 +297,8 @@ static struct nd_phrase reason_of(const struct comparison *comparison, const cha
         0};
     if (params[1].text == NULL)
         return (struct nd_phrase){0};
-    return (struct nd_phrase){id, params, 2};
+    params[2] = (struct nd_param){"missing", NULL, (double)missing};
+    return (struct nd_phrase){id, params, 3};
 }
 
 /* What excuses a layer excuses its slots. */
@@ -350,16 +339,19 @@ void nd_conclude(const struct comparison *comparison, struct nd_result *result)
                                                  options->fail_on == ND_FAIL_ON_NUMBER) &&
                            options->tol.count == 0;
         result->verdict = ND_VERDICT_DRIFT;
-        result->reason = reason_of(comparison, bound ? "reason.drift" : "reason.fails", drifting);
+        const char *id = bound ? missing > 0 ? "reason.drift.incomplete" : "reason.drift"
+                         : missing > 0 ? "reason.fails.incomplete"
+                                       : "reason.fails";
+        result->reason = reason_of(comparison, id, drifting, missing);
     } else if (missing > 0) {
         result->verdict = ND_VERDICT_INCOMPLETE;
-        result->reason = reason_of(comparison, "reason.incomplete", missing);
+        result->reason = reason_of(comparison, "reason.incomplete", missing, missing);
     } else if (result->first.layer != ND_NO_INDEX) {
         result->verdict = ND_VERDICT_SUSPECT;
-        result->reason = reason_of(comparison, "reason.suspect", 0);
+        result->reason = reason_of(comparison, "reason.suspect", 0, 0);
     } else {
         result->verdict = ND_VERDICT_AGREE;
-        result->reason = reason_of(comparison, "reason.agree", 0);
+        result->reason = reason_of(comparison, "reason.agree", 0, 0);
     }
     result->exit_code = drifting > 0 || missing > 0;
 }

@@ -2,13 +2,18 @@
  * The detail pass over one pair: the tensors are read again, now that rms is known.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/pool.h"
 #include "compare/slot_pair.h"
 #include "metrics/metric.h"
 
-enum { DETAIL_UNITS = 64 }; /* sums (70 KB each) held at once */
+enum {
+    DETAIL_UNIT = 4 * MOMENTS_CHUNK, /* so small that the last is soon done */
+    DETAIL_UNITS = 64                /* sums (70 KB each) held at once */
+};
 
 struct detail_work {
     const struct comparison *comparison;
@@ -21,13 +26,14 @@ struct detail_work {
 static void detail_unit(void *user, size_t i, unsigned worker)
 {
     const struct detail_work *work = user;
-    const uint64_t            at = work->first + i * (uint64_t)MEASURE_UNIT;
+    const uint64_t            at = work->first + i * (uint64_t)DETAIL_UNIT;
     const uint64_t            left = work->views->view[0].count - at;
 
     (void)worker;
     nd_detail_init(&work->sums[i]);
-    nd_detail_measure(&work->views->view[0], &work->views->view[1], &work->params, at,
-                      left < MEASURE_UNIT ? left : MEASURE_UNIT, &work->sums[i]);
+    nd_detail_measure(work->comparison->kernels, &work->views->view[0],
+                      &work->views->view[1], &work->params, at,
+                      left < DETAIL_UNIT ? left : DETAIL_UNIT, &work->sums[i]);
 }
 
 static struct detail_params detail_params_of(const struct comparison *comparison,
@@ -56,7 +62,7 @@ static void detail_tick(void *user, size_t started)
 {
     const struct detail_work *work = user;
     const struct nd_options  *options = work->comparison->options;
-    const uint64_t            read = work->first + started * (uint64_t)MEASURE_UNIT;
+    const uint64_t            read = work->first + started * (uint64_t)DETAIL_UNIT;
 
     if (options->progress != NULL)
         options->progress(options->progress_user, "detail",
@@ -64,39 +70,68 @@ static void detail_tick(void *user, size_t started)
                           work->comparison->bytes_total);
 }
 
+/* Without the places for worst elements that it has not: there may be many such pairs. */
+static struct nd_detail *detail_keep(struct arena *arena, const struct nd_detail *detail)
+{
+    const size_t size = offsetof(struct nd_detail, worst) +
+                        detail->worst_count * sizeof detail->worst[0];
+    void *const  kept = nd_arena_alloc(arena, 1, size);
+
+    if (kept != NULL)
+        memcpy(kept, detail, size);
+    return kept;
+}
+
+static void slices_unit(void *user, size_t i, unsigned worker)
+{
+    (void)worker;
+    nd_slices_part(user, i);
+}
+
+static enum nd_status measure_slices(const struct comparison *comparison,
+                                     struct slot_pair *slot, const struct pair_views *views,
+                                     struct nd_error *err)
+{
+    struct slices slices;
+
+    if (!nd_slices_init(&slices, comparison->kernels, views->view, views->real, slot->rms[0]))
+        return nd_fail_memory(err);
+    nd_pool_run(comparison->options->jobs, slices.part_count, slices_unit, NULL, &slices);
+    nd_slices_end(&slices, &slot->channel, &slot->row);
+    nd_slices_done(&slices);
+    return ND_OK;
+}
+
 enum nd_status nd_slot_detail(struct comparison *comparison, struct slot_pair *slot,
                               const struct pair_views *views, struct nd_error *err)
 {
-    const uint64_t     units = views->view[0].count / MEASURE_UNIT + 1;
+    const uint64_t     units = views->view[0].count / DETAIL_UNIT + 1;
     const size_t       room = units < DETAIL_UNITS ? (size_t)units : DETAIL_UNITS;
     struct detail_work work = {.comparison = comparison, .views = views};
-    struct nd_detail  *detail = nd_arena_alloc(comparison->arena, 1, sizeof *detail);
 
     work.sums = calloc(room + 1, sizeof *work.sums); /* the last holds the total */
-    if (detail == NULL || work.sums == NULL) {
-        free(work.sums);
+    if (work.sums == NULL)
         return nd_fail_memory(err);
-    }
     struct nd_detail_sums *const total = &work.sums[room];
     work.params = detail_params_of(comparison, slot, views);
     nd_detail_init(total);
     for (uint64_t done = 0; done < units; done += room) {
         const size_t round = units - done < room ? (size_t)(units - done) : room;
-        work.first = done * (uint64_t)MEASURE_UNIT;
+        work.first = done * (uint64_t)DETAIL_UNIT;
         nd_pool_run(comparison->options->jobs, round, detail_unit, detail_tick, &work);
         for (size_t i = 0; i < round; i++)
             nd_detail_fold(total, &work.sums[i]);
     }
     comparison->detail_done += pair_bytes(views, views->view[0].count);
     nd_detail_settle(total);
-    *detail = total->detail;
+    slot->detail = detail_keep(comparison->arena, &total->detail);
     free(work.sums);
-    slot->detail = detail;
-    nd_slices_measure(&views->view[0], &views->view[1], views->real, slot->rms[0],
-                      &slot->channel, &slot->row);
+    if (slot->detail == NULL)
+        return nd_fail_memory(err);
+    ND_TRY(measure_slices(comparison, slot, views, err));
     if (comparison->metric->detail && !slot->integer) {
         double value[2] = {0, 0};
-        slot->result.drift = comparison->metric->value(&slot->moments, detail, value) ? value[0] : 0;
+        slot->result->drift = comparison->metric->value(&slot->moments, slot->detail, value) ? value[0] : 0;
     }
     return ND_OK;
 }
@@ -108,7 +143,7 @@ bool nd_slot_wants_detail(const struct comparison *comparison, const struct slot
     if (comparison->options->metrics_all || comparison->metric->detail)
         return true;
     return slot->moments.differ > 0 && (max_abs >= 0.1 * slot->rms[0] ||
-                                        slot->result.drift > comparison->options->tiers[1]);
+                                        slot->result->drift > comparison->options->tiers[1]);
 }
 
 enum nd_status nd_measure_detail(struct comparison *comparison, struct layer_pair *layer,
@@ -117,7 +152,7 @@ enum nd_status nd_measure_detail(struct comparison *comparison, struct layer_pai
     for (size_t s = 0; s < layer->slot_count; s++) {
         struct slot_pair *slot = &layer->slots[s];
         struct pair_views views;
-        if (!slot->measured || slot->detail != NULL || slot->result.layout_how != NULL)
+        if (!slot->measured || slot->detail != NULL || slot->result->layout_how != NULL)
             continue;
         nd_pair_open(comparison, layer, slot, &views);
         const enum nd_status status =

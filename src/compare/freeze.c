@@ -56,8 +56,12 @@ static enum nd_status freeze_metrics(struct arena *arena, const struct slot_pair
         value->kind = metric->index ? ND_METRIC_INDEX : metric->pair ? ND_METRIC_PAIR
                                                                      : ND_METRIC_NUMBER;
         if (metric->index) {
+            uint64_t *index = nd_arena_alloc(arena, result->shape.rank, sizeof *index);
+            if (index == NULL)
+                return nd_fail_memory(err);
+            nd_shape_unravel(&result->shape, (uint64_t)value->value[0], index);
+            value->index = index;
             value->index_len = result->shape.rank;
-            nd_shape_unravel(&result->shape, (uint64_t)value->value[0], value->index);
         }
         count++;
     }
@@ -95,17 +99,24 @@ static enum nd_status freeze_print(struct arena *arena, const struct slot_pair *
     return ND_OK;
 }
 
-static void freeze_slices(const struct slot_pair *slot, struct nd_slot *result)
+static enum nd_status freeze_slices(struct arena *arena, const struct slot_pair *slot,
+                                    struct nd_slot *result, struct nd_error *err)
 {
-    result->worst_channel = (struct nd_slice){.known = slot->channel.known,
-                                              .axis = slot->channel.axis, .index_len = 1,
-                                              .index = {slot->channel.at},
-                                              .drift = slot->channel.drift};
-    result->worst_row = (struct nd_slice){.known = slot->row.known, .drift = slot->row.drift};
+    if (!slot->channel.known && !slot->row.known)
+        return ND_OK;
+    struct nd_slice *slices = nd_arena_alloc(arena, 2, sizeof *slices);
+    if (slices == NULL)
+        return nd_fail_memory(err);
+    slices[0] = (struct nd_slice){.axis = slot->channel.axis, .index_len = 1,
+                                  .index = {slot->channel.at}, .drift = slot->channel.drift};
+    result->worst_channel = slot->channel.known ? &slices[0] : NULL;
+    result->worst_row = slot->row.known ? &slices[1] : NULL;
     if (!slot->row.known)
-        return;
-    nd_shape_unravel(&result->shape, slot->row.at, result->worst_row.index);
-    result->worst_row.index_len = result->shape.rank - 1;
+        return ND_OK;
+    slices[1].drift = slot->row.drift;
+    slices[1].index_len = result->shape.rank - 1;
+    nd_shape_unravel(&result->shape, slot->row.at, slices[1].index);
+    return ND_OK;
 }
 
 static enum nd_status freeze_worst(struct arena *arena, const struct slot_pair *slot,
@@ -119,8 +130,12 @@ static enum nd_status freeze_worst(struct arena *arena, const struct slot_pair *
     if (worst == NULL)
         return nd_fail_memory(err);
     for (unsigned k = 0; k < detail->worst_count; k++) {
+        uint64_t *index = nd_arena_alloc(arena, result->shape.rank, sizeof *index);
+        if (index == NULL)
+            return nd_fail_memory(err);
+        nd_shape_unravel(&result->shape, detail->worst[k].at, index);
+        worst[k].index = index;
         worst[k].index_len = result->shape.rank;
-        nd_shape_unravel(&result->shape, detail->worst[k].at, worst[k].index);
         worst[k].reference = detail->worst[k].r;
         worst[k].candidate = detail->worst[k].c;
     }
@@ -153,11 +168,20 @@ static enum nd_status freeze_notes(struct arena *arena, struct slot_pair *slot,
     return ND_OK;
 }
 
-static enum nd_status freeze_slot(struct comparison *comparison, struct slot_pair *slot,
-                                  struct nd_slot *ret, struct nd_error *err)
+/* One-sided and skipped slots stand in the coverage lists. */
+static bool is_reported(const struct slot_pair *slot)
 {
-    struct nd_slot *result = &slot->result;
+    return slot->state == SLOT_COMPARED || slot->state == SLOT_SHAPE ||
+           slot->state == SLOT_UNREADABLE;
+}
 
+static enum nd_status freeze_slot(struct comparison *comparison, struct slot_pair *slot,
+                                  struct nd_error *err)
+{
+    static const struct nd_shape none;
+    struct nd_slot              *result = slot->result;
+
+    result->shape_of[0] = result->shape_of[1] = &none;
     result->name = slot->side[0] != NULL ? slot->side[0]->name : slot->side[1]->name;
     const bool found = result->layout_how != NULL && strcmp(result->layout_how, "found") == 0;
     for (unsigned side = 0; side < 2; side++) {
@@ -168,7 +192,7 @@ static enum nd_status freeze_slot(struct comparison *comparison, struct slot_pai
         if (dumped == NULL)
             continue;
         result->dtype[side] = dtype_name(dumped);
-        result->shape_of[side] = *slot_shape(dumped);
+        result->shape_of[side] = slot_shape(dumped);
         if (layout_name(dumped) != NULL && result->layout_how == NULL) {
             result->layout[side] = layout_name(dumped);
             if (dumped->layout != NULL && nd_layout_padded(dumped->layout) && dumped->storage.rank > 0)
@@ -178,38 +202,56 @@ static enum nd_status freeze_slot(struct comparison *comparison, struct slot_pai
     if (result->layout_how == NULL && (result->layout[0] != NULL || result->layout[1] != NULL))
         result->layout_how = "declared";
     if (!slot->measured && slot->side[0] != NULL)
-        result->shape = result->shape_of[0];
+        result->shape = *result->shape_of[0];
     if (comparison->dump[0]->partial || comparison->dump[1]->partial)
         nd_slot_note(slot, "partial_dump");
     ND_TRY(freeze_notes(comparison->arena, slot, result, err));
     if (slot->measured) {
         ND_TRY(freeze_metrics(comparison->arena, slot, result, err));
         ND_TRY(freeze_worst(comparison->arena, slot, result, err));
-        freeze_slices(slot, result);
-    } else if (slot->state == SLOT_COMPARED && result->evidence == ND_EVIDENCE_STATISTICS) {
+        ND_TRY(freeze_slices(comparison->arena, slot, result, err));
+    } else if (slot->state == SLOT_COMPARED && result->evidence == ND_EVIDENCE_STATISTICS &&
+               slot->print != NULL) {
         ND_TRY(freeze_print(comparison->arena, slot, result, err));
     }
-    *ret = *result;
     return ND_OK;
+}
+
+/* The results that reports see, side by side: a layer's lie so from the start. */
+static struct nd_slot *gather_results(struct arena *arena, struct layer_pair *pair,
+                                      size_t count)
+{
+    struct nd_slot *slots;
+    size_t          at = 0;
+
+    if (count == pair->slot_count)
+        return count == 0 ? nd_arena_alloc(arena, 0, 0) : pair->slots[0].result;
+    slots = nd_arena_alloc(arena, count, sizeof *slots);
+    for (size_t s = 0; slots != NULL && s < pair->slot_count; s++) {
+        if (!is_reported(&pair->slots[s]))
+            continue;
+        slots[at] = *pair->slots[s].result;
+        pair->slots[s].result = &slots[at++];
+    }
+    return slots;
 }
 
 enum nd_status nd_freeze_layer(struct comparison *comparison, struct layer_pair *pair,
                                struct nd_layer *layer, struct nd_error *err)
 {
-    struct nd_slot *slots = nd_arena_alloc(comparison->arena, pair->slot_count, sizeof *slots);
-    size_t          count = 0, worst = ND_NO_INDEX;
+    size_t count = 0, worst = ND_NO_INDEX;
 
-    if (slots == NULL)
-        return nd_fail_memory(err);
     for (size_t s = 0; s < pair->slot_count; s++) {
-        const enum slot_state state = pair->slots[s].state;
-        if (state != SLOT_COMPARED && state != SLOT_SHAPE && state != SLOT_UNREADABLE)
-            continue; /* one-sided and skipped slots stand in the coverage lists */
+        if (!is_reported(&pair->slots[s]))
+            continue;
         if (s == pair->worst_slot)
             worst = count;
-        ND_TRY(freeze_slot(comparison, &pair->slots[s], &slots[count++], err));
+        count++;
+        ND_TRY(freeze_slot(comparison, &pair->slots[s], err));
     }
-    layer->slots = slots;
+    layer->slots = gather_results(comparison->arena, pair, count);
+    if (layer->slots == NULL)
+        return nd_fail_memory(err);
     layer->slot_count = count;
     layer->worst_slot = worst;
     return ND_OK;

@@ -7,12 +7,14 @@
  */
 #include "compare/fusion.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct fused {
     const char *key; /* escaped */
     const struct atc_op *op;
+    size_t place; /* among the operators in it */
 };
 
 static int fused_order(const void *a, const void *b)
@@ -67,18 +69,108 @@ enum nd_status nd_fusion_read(struct comparison *comparison, struct fusion *ret,
         return nd_fail_memory(err);
     for (size_t i = 0; i < ret->graph.count; i++) {
         const struct atc_op *op = &ret->graph.ops[i];
-        ret->by_name[i] = (struct fused){fusion_key(arena, op->name), op};
+        ret->by_name[i] = (struct fused){fusion_key(arena, op->name), op, 0};
         if (ret->by_name[i].key == NULL)
             return nd_fail_memory(err);
         for (size_t k = 0; k < op->original_count; k++) {
             struct fused *entry = &ret->by_original[ret->original_count++];
-            *entry = (struct fused){fusion_key(arena, op->originals[k]), op};
+            *entry = (struct fused){fusion_key(arena, op->originals[k]), op, k};
             if (entry->key == NULL)
                 return nd_fail_memory(err);
         }
     }
     qsort(ret->by_name, ret->graph.count, sizeof *ret->by_name, fused_order);
     qsort(ret->by_original, ret->original_count, sizeof *ret->by_original, fused_order);
+    return ND_OK;
+}
+
+const struct atc_op *nd_fusion_op(struct arena *arena, const struct fusion *fusion,
+                                  const char *name)
+{
+    const char *key = fusion->graph.count == 0 ? NULL : fusion_key(arena, name);
+    const struct fused *fused =
+        key == NULL ? NULL : fused_find(fusion->by_name, fusion->graph.count, key);
+
+    return fused == NULL ? NULL : fused->op;
+}
+
+const struct atc_op *nd_fusion_of(struct arena *arena, const struct fusion *fusion,
+                                  const char *name, size_t *ret_within)
+{
+    const char *key = fusion->graph.count == 0 ? NULL : fusion_key(arena, name);
+    const struct fused *fused =
+        key == NULL ? NULL : fused_find(fusion->by_original, fusion->original_count, key);
+
+    if (fused == NULL)
+        return NULL;
+    *ret_within = fused->place;
+    return fused->op;
+}
+
+/* --- order ----------------------------------------------------------------------------- */
+
+struct ordered {
+    const struct dump_layer *layer;
+    uint64_t id;
+    size_t index;
+};
+
+static int ordered_order(const void *a, const void *b)
+{
+    const struct ordered *x = a, *y = b;
+
+    if (x->layer->step != y->layer->step)
+        return x->layer->step < y->layer->step ? -1 : 1;
+    if (x->layer->rank != y->layer->rank)
+        return x->layer->rank < y->layer->rank ? -1 : 1;
+    if (x->layer->call != y->layer->call)
+        return x->layer->call < y->layer->call ? -1 : 1;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Where the graph knows the candidate's operators and its dump records no order of its own,
+ * their ids are the order. */
+static enum nd_status fusion_order(struct comparison *comparison, struct side_layers *side,
+                                   const struct fusion *fusion, struct nd_error *err)
+{
+    struct ordered *list = nd_arena_alloc(comparison->arena, side->count + 1, sizeof *list);
+    size_t known = 0;
+    uint64_t last = 0;
+
+    if (list == NULL)
+        return nd_fail_memory(err);
+    if (comparison->dump[1]->order < ND_ORDER_NAME)
+        return ND_OK;
+    for (size_t i = 0; i < side->count; i++) {
+        const struct atc_op *op =
+            nd_fusion_op(comparison->arena, fusion, side->layers[i]->name);
+        known += op != NULL;
+        last = op != NULL ? op->order : last; /* what is unknown stays behind its namesake */
+        list[i] = (struct ordered){side->layers[i], last, i};
+    }
+    if (known * 2 <= side->count)
+        return ND_OK;
+    qsort(list, side->count, sizeof *list, ordered_order);
+    for (size_t i = 0; i < side->count; i++)
+        side->layers[i] = list[i].layer;
+    /* The graph records what the dump does not. */
+    ((struct dump *)(uintptr_t)comparison->dump[1])->order = ND_ORDER_RECORDED;
+    comparison->by_graph = true;
+    return ND_OK;
+}
+
+enum nd_status nd_fusion_prepare(struct comparison *comparison, struct side_layers *side,
+                                 struct fusion *fusion, struct nd_error *err)
+{
+    if (fusion->graph.count == 0)
+        return ND_OK;
+    ND_TRY(fusion_order(comparison, side, fusion, err));
+    ND_TRY(nd_fusion_split(comparison->arena, fusion, side, err));
+    if (fusion->part_count > 1)
+        qsort(fusion->parts, fusion->part_count, sizeof *fusion->parts,
+              nd_fusion_part_order);
     return ND_OK;
 }
 
@@ -96,12 +188,12 @@ static const char *fused_key_of(struct arena *arena, const void *user,
                                 const struct dump_layer *layer, unsigned side)
 {
     const struct fusion *fusion = user;
-    const char *key = fusion_key(arena, layer->name);
+    const char *target = side == 0 ? layer->name : nd_fusion_part_origin(fusion, layer);
 
-    if (side == 0 || key == NULL)
-        return key;
-    const struct fused *fused = fused_find(fusion->by_name, fusion->graph.count, key);
-    const char *target = fused == NULL ? NULL : fused_target(fused->op);
+    if (target == NULL) {
+        const struct atc_op *op = nd_fusion_op(arena, fusion, layer->name);
+        target = op == NULL ? NULL : fused_target(op);
+    }
     return target == NULL ? NULL : fusion_key(arena, target);
 }
 
@@ -118,20 +210,27 @@ enum nd_status nd_align_fused(struct comparison *comparison, struct side_layers 
  */
 
 /* Inputs of the first operator of several, beside those of the last. */
-static void part_inputs(struct layer_pair *layer)
+enum nd_status nd_part_inputs(struct arena *arena, struct layer_pair *layer,
+                              struct nd_error *err)
 {
     const size_t count = layer->slot_count;
+    struct slot_pair *slots = nd_arena_alloc(arena, 2 * count + 1, sizeof *slots);
 
+    if (slots == NULL)
+        return nd_fail_memory(err);
+    if (count > 0)
+        memcpy(slots, layer->slots, count * sizeof *slots);
+    layer->slots = slots;
     for (size_t s = 0; s < count; s++) {
-        struct slot_pair *slot = &layer->slots[s];
+        struct slot_pair *slot = &slots[s];
         if (slot->side[0] == NULL || slot->side[1] == NULL ||
             strncmp(slot->side[0]->name, "input", 5) != 0)
             continue;
-        /* pair_slots left room for all slots of both sides. */
-        layer->slots[layer->slot_count++].side[1] = slot->side[1];
+        slots[layer->slot_count++].side[1] = slot->side[1];
         slot->side[1] = NULL;
         layer->reordered = true;
     }
+    return ND_OK;
 }
 
 /* Operators that a compiler drops in inference, by a part of their type or name. */
@@ -145,6 +244,32 @@ static bool is_eliminable(const struct dump_layer *layer)
     return false;
 }
 
+static bool is_declared(const struct dump_layer *layer, const char *key)
+{
+    for (size_t i = 0; i < layer->attribute_count; i++)
+        if (strcmp(layer->attributes[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+/* What the graph says that the operator was given, as if its dump had said it. */
+static enum nd_status fusion_declare(struct comparison *comparison, const struct atc_op *op,
+                                     const struct dump_layer *dumped, struct nd_error *err)
+{
+    struct dump *const dump = (struct dump *)(uintptr_t)comparison->dump[1];
+    struct dump_layer *const layer = (struct dump_layer *)(uintptr_t)dumped;
+    const struct attribute given[] = {
+        {.key = "epsilon", .kind = ATTRIBUTE_NUMBER, .number = op->epsilon},
+        {.key = "is_training", .kind = ATTRIBUTE_BOOL, .number = (double)op->training}};
+
+    if (!isnan(op->epsilon) && !is_declared(layer, "epsilon") && !is_declared(layer, "eps"))
+        ND_TRY(nd_dump_add_attribute(dump, layer, &given[0], err));
+    if (op->training >= 0 && !is_declared(layer, "is_training") &&
+        !is_declared(layer, "training"))
+        ND_TRY(nd_dump_add_attribute(dump, layer, &given[1], err));
+    return ND_OK;
+}
+
 enum nd_status nd_fusion_cover(struct comparison *comparison, const struct fusion *fusion,
                                struct nd_error *err)
 {
@@ -155,10 +280,18 @@ enum nd_status nd_fusion_cover(struct comparison *comparison, const struct fusio
         if (key == NULL)
             return nd_fail_memory(err);
         fused = fused_find(fusion->by_original, fusion->original_count, key);
+        if (fused != NULL)
+            layer->original = fused->op->originals[fused->place];
+        const struct atc_op *const own =
+            layer->side[1] == NULL
+                ? NULL
+                : nd_fusion_op(comparison->arena, fusion, layer->side[1]->name);
+        if (own != NULL)
+            ND_TRY(fusion_declare(comparison, own, layer->side[1], err));
         if (layer->side[1] != NULL) {
             if (fused != NULL && fused->op->original_count > 1 &&
                 layer->match == ND_MATCH_MAP)
-                part_inputs(layer);
+                ND_TRY(nd_part_inputs(comparison->arena, layer, err));
         } else if (fused != NULL) {
             layer->covered_by = fused->op->name;
         } else if (is_eliminable(layer->side[0])) {

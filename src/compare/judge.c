@@ -112,7 +112,7 @@ static bool is_localised(const struct slot_pair *slot)
 
 static void judge_compared(const struct comparison *comparison, struct slot_pair *slot)
 {
-    struct nd_slot *result = &slot->result;
+    struct nd_slot *result = slot->result;
     const double   *tiers = comparison->options->tiers;
 
     if (result->evidence == ND_EVIDENCE_CHECKSUM) {
@@ -180,7 +180,7 @@ static enum nd_fail compared_fail(const struct comparison *comparison, const str
                                   const struct bound *bound)
 {
     const struct nd_options *options = comparison->options;
-    const struct nd_slot    *result = &slot->result;
+    const struct nd_slot    *result = slot->result;
     const bool               any = options->fail_on == ND_FAIL_ON_ANY;
 
     if (result->evidence == ND_EVIDENCE_CHECKSUM)
@@ -213,7 +213,7 @@ static enum nd_fail slot_fail(const struct comparison *comparison, const struct 
     case SLOT_UNREADABLE:
         return ND_FAIL_UNREADABLE;
     case SLOT_SHAPE:
-        return slot->result.judged ? ND_FAIL_SHAPE : ND_FAIL_NONE;
+        return slot->result->judged ? ND_FAIL_SHAPE : ND_FAIL_NONE;
     case SLOT_ONE_SIDED:
         return slot->side[0] != NULL && must_be_there(slot) ? ND_FAIL_MISSING : ND_FAIL_NONE;
     case SLOT_SKIPPED:
@@ -221,7 +221,7 @@ static enum nd_fail slot_fail(const struct comparison *comparison, const struct 
     case SLOT_COMPARED:
         break;
     }
-    return slot->result.judged ? compared_fail(comparison, slot, bound) : ND_FAIL_NONE;
+    return slot->result->judged ? compared_fail(comparison, slot, bound) : ND_FAIL_NONE;
 }
 
 static void judge_slots(const struct comparison *comparison, struct layer_pair *layer)
@@ -239,12 +239,12 @@ static void judge_slots(const struct comparison *comparison, struct layer_pair *
         if (slot->state == SLOT_COMPARED)
             judge_compared(comparison, slot);
         else
-            slot->result.tier = slot->state == SLOT_SHAPE ? ND_TIER_FAULT : ND_TIER_NONE;
+            slot->result->tier = slot->state == SLOT_SHAPE ? ND_TIER_FAULT : ND_TIER_NONE;
         if (slot->state == SLOT_COMPARED || slot->state == SLOT_SHAPE)
             beside_inputs = beside_inputs || !is_kind(slot, "input");
     }
     for (size_t s = 0; s < layer->slot_count; s++)
-        layer->slots[s].result.judged = !is_kind(&layer->slots[s], "input") || !beside_inputs;
+        layer->slots[s].result->judged = !is_kind(&layer->slots[s], "input") || !beside_inputs;
 }
 
 /* Worst last; what stands outside the scale lies between reduction and elevated. */
@@ -257,18 +257,30 @@ static int severity(enum nd_tier tier)
     return order[tier];
 }
 
+/* Whether a slot says more about its layer than the one found so far.  In one tier a figure
+ * of values goes before an integer's share of positions: a counter that differs is 1. */
+static bool is_worse(const struct slot_pair *slot, const struct slot_pair *than)
+{
+    const enum nd_tier tier = slot->result->tier;
+
+    if (than == NULL || tier != than->result->tier)
+        return than == NULL || severity(tier) > severity(than->result->tier);
+    if (slot->integer != than->integer)
+        return than->integer;
+    return slot->result->drift > than->result->drift;
+}
+
 static void layer_worst(struct layer_pair *pair, struct nd_layer *layer)
 {
     layer->tier = ND_TIER_NONE;
     layer->drift = (double)NAN;
     pair->worst_slot = ND_NO_INDEX;
     for (size_t s = 0; s < pair->slot_count; s++) {
-        const struct nd_slot *slot = &pair->slots[s].result;
+        const struct nd_slot *slot = pair->slots[s].result;
         if (!slot->judged || slot->tier == ND_TIER_NONE)
             continue;
-        const bool worse = severity(slot->tier) > severity(layer->tier) ||
-                           (slot->tier == layer->tier && slot->drift > layer->drift);
-        if (worse) {
+        if (is_worse(&pair->slots[s],
+                     pair->worst_slot == ND_NO_INDEX ? NULL : &pair->slots[pair->worst_slot])) {
             layer->tier = slot->tier;
             layer->drift = slot->drift;
             pair->worst_slot = s;
@@ -292,7 +304,7 @@ static void judge_layer(const struct comparison *comparison, struct layer_pair *
         enum nd_fail      *first = fail == ND_FAIL_MISSING || fail == ND_FAIL_UNREADABLE
                                        ? &pair->uncompared
                                        : &pair->drifted;
-        pair->slots[s].result.fails = fail;
+        pair->slots[s].result->fails = fail;
         if (fail != ND_FAIL_NONE && (*first == ND_FAIL_NONE || fail < *first))
             *first = fail;
         compared += pair->slots[s].state == SLOT_COMPARED || pair->slots[s].state == SLOT_SHAPE;
@@ -321,6 +333,7 @@ enum nd_status nd_judge(struct comparison *comparison, struct nd_result *result,
         layer->step = pair->step;
         layer->rank = pair->rank;
         layer->name = pair->side[0]->name;
+        layer->original = pair->original;
         layer->candidate_name = pair->side[1] == NULL ? NULL : pair->side[1]->name;
         layer->type = pair->side[0]->type;
         layer->direction = pair->side[0]->direction == DIRECTION_BACKWARD ? "backward" : "forward";

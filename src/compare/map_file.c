@@ -135,7 +135,7 @@ enum nd_status nd_map_rules_read(struct arena *arena, const char *path, struct m
     struct map_rules rules = {0};
 
     ND_TRY(nd_map_open(path, &map, err));
-    const char *text = (const char *)map.bytes, *end = text + map.size;
+    const char *text = map.size == 0 ? "" : (const char *)map.bytes, *end = text + map.size;
     const enum nd_status status = nd_map_yaml_is(text, end)
                                       ? nd_map_yaml_read(arena, text, end, &rules.yaml, err)
                                       : read_rules(arena, text, end, &rules, err);

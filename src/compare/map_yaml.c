@@ -186,6 +186,7 @@ static enum nd_status take_line(struct arena *arena, struct map_yaml *yaml,
         return ND_OK;
     if (strcmp(line->key, "ms_api") == 0) {
         reading->ms_api = line->value;
+        yaml->is_list = true;
         return ND_OK;
     }
     if (reading->ms_api != NULL && strcmp(line->key, "pt_api") != 0 &&
@@ -272,6 +273,9 @@ enum nd_status nd_map_yaml_read(struct arena *arena, const char *text, const cha
         ND_TRY(take_line(arena, yaml, &reading, &line, err));
     }
     ND_TRY(sort_rules(arena, yaml, err));
+    yaml->met = nd_arena_alloc(arena, number + 1, sizeof *yaml->met);
+    if (yaml->met == NULL)
+        return nd_fail_memory(err);
     *ret_yaml = yaml;
     return ND_OK;
 }

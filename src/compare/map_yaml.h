@@ -20,7 +20,8 @@ struct map_yaml {
     struct yaml_rule *rules;
     size_t count, capacity;
     struct yaml_rule *in_order; /* rules as they stand in the file */
-    bool has_owners;
+    bool has_owners, is_list; /* rules below a class; rules of an api_mapping */
+    bool *met; /* by line: a name was mapped by it */
     struct class_of *classes; /* of the candidate's modules, by path */
     size_t class_count;
 };

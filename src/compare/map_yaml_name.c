@@ -30,7 +30,10 @@ static const char *find_rule(const struct map_yaml *yaml, const char *owner,
             ? NULL
             : bsearch(&key, yaml->rules, yaml->count, sizeof key, rule_key_order);
 
-    return hit == NULL ? NULL : hit->to;
+    if (hit == NULL)
+        return NULL;
+    yaml->met[hit->line] = true;
+    return hit->to;
 }
 
 /* "Module.PATH.CLASS" of a base: what stands behind the prefix. */
@@ -52,9 +55,11 @@ static const char *replace_pieces(struct arena *arena, const struct map_yaml *ya
     for (size_t i = 0; now != NULL && i < count; i++) {
         const struct yaml_rule *rule = &yaml->in_order[i];
         const char *at = strstr(now, rule->from);
-        if (at != NULL && *rule->from != '\0')
-            now = nd_arena_format(arena, "%.*s%s%s", (int)(at - now), now, rule->to,
-                                  at + strlen(rule->from));
+        if (at == NULL || *rule->from == '\0')
+            continue;
+        yaml->met[rule->line] = true;
+        now = nd_arena_format(arena, "%.*s%s%s", (int)(at - now), now, rule->to,
+                              at + strlen(rule->from));
     }
     return now == NULL || strcmp(now, name) == 0 ? NULL : now;
 }

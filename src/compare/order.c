@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/fusion.h"
 #include "compare/select.h"
 
 struct place {
     int64_t step;
     size_t  at; /* position within its step and rank */
+    size_t  within; /* among those of one position */
     int64_t rank;
     size_t  index;
 };
@@ -24,20 +26,44 @@ static int place_order(const void *a, const void *b)
         return x->at < y->at ? -1 : 1;
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
+    if (x->within != y->within)
+        return x->within < y->within ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
 /* Where the candidate knows the order and the reference does not, a paired layer stands at
- * its candidate's place and an unpaired one right behind its predecessor by name. */
-static void borrow_order(const struct side_layers *sides, struct place *places)
+ * its candidate's place, one that went into a fused operator before it, and another one
+ * right behind its predecessor by name. */
+static enum nd_status borrow_order(const struct comparison *comparison,
+                                   const struct side_layers *sides, const struct fusion *fusion,
+                                   struct place *places, struct nd_error *err)
 {
-    size_t last = 0;
+    size_t *at = nd_arena_alloc(comparison->arena, fusion->graph.count + 1, sizeof *at);
+    size_t  last = 0;
 
+    if (at == NULL)
+        return nd_fail_memory(err);
+    for (size_t i = 0; i < fusion->graph.count; i++)
+        at[i] = ND_NO_INDEX;
+    for (size_t i = 0; fusion->graph.count > 0 && i < sides[1].count; i++) {
+        const struct atc_op *op =
+            nd_fusion_op(comparison->arena, fusion, sides[1].layers[i]->name);
+        if (op != NULL && at[op - fusion->graph.ops] == ND_NO_INDEX)
+            at[op - fusion->graph.ops] = i;
+    }
     for (size_t i = 0; i < sides[0].count; i++) {
+        size_t               within;
+        const struct atc_op *op =
+            nd_fusion_of(comparison->arena, fusion, sides[0].layers[i]->name, &within);
+        const bool is_known = op != NULL && at[op - fusion->graph.ops] != ND_NO_INDEX;
+        places[i].within = is_known ? within : SIZE_MAX;
         if (sides[0].partner[i] != ND_NO_INDEX)
             last = sides[0].partner[i];
+        else if (is_known)
+            last = at[op - fusion->graph.ops];
         places[i].at = last;
     }
+    return ND_OK;
 }
 
 /* Positions count within one step and rank, so that ranks are read side by side. */
@@ -72,7 +98,7 @@ static enum nd_status read_order_lines(struct arena *arena, const struct map *ma
                                        struct named_line **ret_lines, size_t *ret_count,
                                        struct nd_error *err)
 {
-    const char        *at = (const char *)map->bytes, *end = at + map->size;
+    const char        *at = map->size == 0 ? "" : (const char *)map->bytes, *end = at + map->size;
     struct named_line *lines = NULL;
     size_t             count = 0, capacity = 0;
 
@@ -138,7 +164,7 @@ static enum nd_status apply_order_file(struct comparison *comparison, struct sid
 }
 
 enum nd_status nd_select_order(struct comparison *comparison, struct side_layers *sides,
-                               struct nd_error *err)
+                               const struct fusion *fusion, struct nd_error *err)
 {
     struct arena       *arena = comparison->arena;
     struct side_layers *reference = &sides[0];
@@ -148,11 +174,15 @@ enum nd_status nd_select_order(struct comparison *comparison, struct side_layers
     sorted.layers = nd_arena_alloc(arena, reference->count + 1, sizeof *sorted.layers);
     sorted.partner = nd_arena_alloc(arena, reference->count + 1, sizeof *sorted.partner);
     sorted.match = nd_arena_alloc(arena, reference->count + 1, sizeof *sorted.match);
-    if (places == NULL || sorted.layers == NULL || sorted.partner == NULL || sorted.match == NULL)
+    sorted.parted = nd_arena_alloc(arena, reference->count + 1, sizeof *sorted.parted);
+    if (places == NULL || sorted.layers == NULL || sorted.partner == NULL || sorted.match == NULL ||
+        sorted.parted == NULL)
         return nd_fail_memory(err);
     count_places(reference, places);
-    if (comparison->dump[0]->order == ND_ORDER_NAME && comparison->dump[1]->order < ND_ORDER_NAME)
-        borrow_order(sides, places);
+    comparison->order_borrowed = comparison->dump[0]->order == ND_ORDER_NAME &&
+                                 comparison->dump[1]->order < ND_ORDER_NAME;
+    if (comparison->order_borrowed)
+        ND_TRY(borrow_order(comparison, sides, fusion, places, err));
     if (comparison->options->order_file != NULL)
         ND_TRY(apply_order_file(comparison, sides, places, err));
     for (size_t i = 0; i < reference->count; i++) {
@@ -165,6 +195,7 @@ enum nd_status nd_select_order(struct comparison *comparison, struct side_layers
         sorted.layers[i] = reference->layers[places[i].index];
         sorted.partner[i] = reference->partner[places[i].index];
         sorted.match[i] = reference->match[places[i].index];
+        sorted.parted[i] = reference->parted != NULL && reference->parted[places[i].index];
         if (sorted.partner[i] != ND_NO_INDEX)
             sides[1].partner[sorted.partner[i]] = i;
     }

@@ -35,6 +35,17 @@ static const struct dump_slot *slot_find(const struct dump_slot **list, size_t c
     return hit == NULL ? NULL : *hit;
 }
 
+/* How many slots of b have no namesake in a. */
+static size_t count_alone(const struct dump_slot **of_a, const struct dump_layer *a,
+                          const struct dump_layer *b)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < b->slot_count; i++)
+        count += slot_find(of_a, a->slot_count, b->slots[i].name) == NULL;
+    return count;
+}
+
 /* The reference's slots in its order, then those that only the candidate has. */
 enum nd_status nd_pair_slots(struct comparison *comparison, struct layer_pair *pair,
                                  struct nd_error *err)
@@ -45,9 +56,13 @@ enum nd_status nd_pair_slots(struct comparison *comparison, struct layer_pair *p
     const struct dump_slot       **of_a = slots_by_name(comparison->arena, a);
     const struct dump_slot       **of_b = slots_by_name(comparison->arena, b);
 
-    pair->slots = nd_arena_alloc(comparison->arena, a->slot_count + b->slot_count,
-                                 sizeof *pair->slots);
-    if (pair->slots == NULL || of_a == NULL || of_b == NULL)
+    if (of_a == NULL || of_b == NULL)
+        return nd_fail_memory(err);
+    /* Those of a map may be of fused operators, whose pairs are parted again (fusion.c). */
+    const size_t more = pair->match == ND_MATCH_MAP ? b->slot_count : count_alone(of_a, a, b);
+    pair->slots =
+        nd_arena_alloc(comparison->arena, a->slot_count + more, sizeof *pair->slots);
+    if (pair->slots == NULL)
         return nd_fail_memory(err);
     for (size_t i = 0; i < a->slot_count; i++) {
         if (!nd_select_slot(comparison->options, a->slots[i].name))

@@ -45,7 +45,8 @@ static bool name_sequence(const uint32_t *order, const struct nd_shape *shape,
     const bool ascending = rank >= 3 && shape->dim[rank - 3] <= shape->dim[rank - 2];
 
     if (name_is(order, rank, "SBH", "BSH")) {
-        *ret_stored = ascending ? "SBH" : "BSH";
+        *ret_stored = stored->rank == 4 ? (ascending ? "SBND" : "BSND") /* heads split */
+                                        : (ascending ? "SBH" : "BSH");
         *ret_shape = ascending ? "BSH" : "SBH";
         return true;
     }
@@ -57,6 +58,11 @@ static bool name_sequence(const uint32_t *order, const struct nd_shape *shape,
             *ret_shape = "BSND";
             *ret_stored = "BNSD";
         }
+        return true;
+    }
+    if (name_is(order, rank, "SBND", "BSND")) {
+        *ret_shape = "BSND";
+        *ret_stored = stored->rank == 3 ? "SBH" : "SBND";
         return true;
     }
     if (name_is(order, rank, "SBND", "BNSD")) {

@@ -81,6 +81,25 @@ static bool search_offer(struct search *search, const struct tensor_view *view,
     return true;
 }
 
+/* Do the elements lie in logical order, with gaps?  Then any tensor cut out of a larger one
+ * agrees with it, and only the stored shape tells a block from what was cut off. */
+static bool keeps_order(const struct tensor_view *view)
+{
+    int64_t least = 0; /* the step that the axis before needs */
+
+    if (view->link.is)
+        return false;
+    for (uint32_t k = view->shape.rank; k-- > 0;) {
+        const struct axis_map *axis = &view->axis[k];
+        if (view->shape.dim[k] == 1)
+            continue;
+        if (axis->block != 1 || axis->outer < least)
+            return false;
+        least = axis->outer * (int64_t)view->shape.dim[k];
+    }
+    return true;
+}
+
 /* The bytes as a row-major tensor whose axes are the logical ones in another order. */
 static void try_permutation(struct search *search, const uint32_t *order)
 {
@@ -101,6 +120,8 @@ static void try_permutation(struct search *search, const uint32_t *order)
     if (!nd_view_check(&view))
         return;
     nd_view_permute(&view, inverse);
+    if (keeps_order(&view))
+        return; /* only axes of size 1 moved */
     nd_name_permutation(order, shape, &bytes->shape, label[0], label[1], sizeof label[0]);
     (void)search_offer(search, &view, label[0], label[1], 0);
 }
@@ -140,25 +161,6 @@ static void try_permutations(struct search *search)
 struct axis_order {
     const char *axes, *label; /* NULL: in the layout's own order */
 };
-
-/* Do the elements lie in logical order, with gaps?  Then any tensor cut out of a larger one
- * agrees with it, and only the stored shape tells a block from what was cut off. */
-static bool keeps_order(const struct tensor_view *view)
-{
-    int64_t least = 0; /* the step that the axis before needs */
-
-    if (view->link.is)
-        return false;
-    for (uint32_t k = view->shape.rank; k-- > 0;) {
-        const struct axis_map *axis = &view->axis[k];
-        if (view->shape.dim[k] == 1)
-            continue;
-        if (axis->block != 1 || axis->outer < least)
-            return false;
-        least = axis->outer * (int64_t)view->shape.dim[k];
-    }
-    return true;
-}
 
 static void try_form(struct search *search, const struct layout *layout,
                      const struct axis_order *order, uint64_t groups, uint32_t c0)
@@ -255,19 +257,44 @@ static bool merges_leading(const struct nd_shape *a, const struct nd_shape *b)
     return true;
 }
 
+/* Heads split on one side only: [B, S, H] beside [B, S, N, D] or [T, N, D], where H = N * D
+ * and T = B * S.  Names what a and b are then. */
+static bool splits_heads(const struct nd_shape *a, const struct nd_shape *b, const char **ret_a,
+                         const char **ret_b)
+{
+    if (a->rank != 3)
+        return b->rank == 3 && splits_heads(b, a, ret_b, ret_a);
+    *ret_a = "BSH";
+    if (b->rank == 4 && a->dim[0] == b->dim[0] && a->dim[1] == b->dim[1] &&
+        b->dim[2] > 1 && b->dim[3] > 1) {
+        *ret_b = "BSND";
+        return true;
+    }
+    *ret_b = "TND";
+    if (b->rank != 3 || a->dim[0] == 1 || a->dim[1] == 1 || b->dim[1] == 1)
+        return false;
+    if (a->dim[0] * a->dim[1] == b->dim[0] && a->dim[2] > b->dim[2])
+        return true;
+    *ret_a = "TND";
+    *ret_b = "BSH";
+    return b->dim[0] > 1 && a->dim[0] == b->dim[0] * b->dim[1] && a->dim[2] < b->dim[2];
+}
+
 static void try_reshape(struct search *search)
 {
     struct tensor_view view = search->views->open[search->side].storage;
     const struct nd_shape shape = search->views->view[!search->side].shape;
+    const char *label = "reshaped", *other = "";
     struct tensor_view flat;
 
-    if (!merges_leading(&view.shape, &shape))
+    if (!merges_leading(&view.shape, &shape) &&
+        !splits_heads(&view.shape, &shape, &label, &other))
         return;
     nd_view_contiguous(&flat, view.data, view.data_size, view.dtype, &shape);
     flat.swapped = view.swapped;
     flat.base = view.base;
     if (nd_view_check(&flat))
-        (void)search_offer(search, &flat, "reshaped", "", 0);
+        (void)search_offer(search, &flat, label, other, 0);
 }
 
 bool nd_search_layout(const struct pair_views *views, double plain_drift,

@@ -8,6 +8,13 @@
 
 #include "metrics/metric.h"
 
+/* Parts of a fused operator's outputs stand elsewhere. */
+static bool is_of(const struct dump *dump, const struct dump_layer *layer)
+{
+    return layer != NULL && dump->layer_count > 0 && layer >= dump->layers &&
+           layer < dump->layers + dump->layer_count;
+}
+
 /* Layers stand in the dump's own array: an index per dump layer finds the main pair. */
 static size_t *places_of(const struct comparison *comparison, unsigned anchored)
 {
@@ -18,7 +25,7 @@ static size_t *places_of(const struct comparison *comparison, unsigned anchored)
     for (size_t i = 0; places != NULL && i < dump->layer_count; i++)
         places[i] = ND_NO_INDEX;
     for (size_t i = 0; places != NULL && i < comparison->layer_count; i++)
-        if (comparison->layers[i].side[anchored] != NULL)
+        if (is_of(dump, comparison->layers[i].side[anchored]))
             places[comparison->layers[i].side[anchored] - dump->layers] = i;
     return places;
 }
@@ -26,7 +33,7 @@ static size_t *places_of(const struct comparison *comparison, unsigned anchored)
 static bool all_bits_equal(const struct layer_pair *pair)
 {
     for (size_t s = 0; s < pair->slot_count; s++)
-        if (pair->slots[s].measured && !pair->slots[s].result.bit_equal)
+        if (pair->slots[s].measured && !pair->slots[s].result->bit_equal)
             return false;
     return true;
 }
@@ -54,7 +61,8 @@ enum nd_status nd_side_run(const struct comparison *comparison, const struct dum
     struct nd_options options = *comparison->options;
     struct comparison side = {.arena = comparison->arena, .options = &options,
                               .dump = {from, to}, .kernels = comparison->kernels,
-                              .metric = nd_metric_by_name("rel_l2")};
+                              .metric = nd_metric_by_name("rel_l2"),
+                              .family = comparison->family};
     struct nd_result  result = {0};
     struct side_run   run = {.given = true, .bit_equal = true};
     double *drift = nd_arena_alloc(comparison->arena, comparison->layer_count + 1, sizeof *drift);
@@ -76,7 +84,7 @@ enum nd_status nd_side_run(const struct comparison *comparison, const struct dum
     for (size_t i = 0; i < side.layer_count; i++) {
         const struct dump_layer *layer = anchor < 2 ? side.layers[i].side[anchor] : NULL;
         count_layer(&result.layers[i], &side.layers[i], &run);
-        if (layer == NULL)
+        if (!is_of(side.dump[anchor], layer))
             continue;
         const size_t place = places[layer - side.dump[anchor]->layers];
         if (place != ND_NO_INDEX && result.layers[i].tier != ND_TIER_NONE)

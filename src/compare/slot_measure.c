@@ -47,7 +47,7 @@ static bool slot_same_dtype(const struct slot_pair *slot)
 void nd_slot_set_moments(const struct comparison *comparison, struct slot_pair *slot,
                              const struct nd_moments *moments)
 {
-    struct nd_slot *result = &slot->result;
+    struct nd_slot *result = slot->result;
     double          value[2] = {0, 0};
 
     slot->moments = *moments;
@@ -85,7 +85,7 @@ static const double HOPELESS = 0.3;
 
 bool nd_slot_is_hopeless(const struct slot_pair *slot)
 {
-    return !slot->integer && slot->result.drift >= HOPELESS && slot->moments.n >= 8;
+    return !slot->integer && slot->result->drift >= HOPELESS && slot->moments.n >= 8;
 }
 
 /* Two forms of one statistic agree to this, and unlike ones do not. */
@@ -176,7 +176,7 @@ enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_p
 {
     struct found_layout  found;
     struct nd_moments    moments;
-    const double         plain = views->ready ? slot->result.drift : (double)INFINITY;
+    const double         plain = views->ready ? slot->result->drift : (double)INFINITY;
     double               value[2];
     const struct metric *drift = nd_metric_by_name("rel_l2");
 
@@ -192,14 +192,14 @@ enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_p
         return ND_OK; /* the samples agreed by luck */
     for (unsigned side = 0; side < 2; side++)
         if (found.label[side][0] != '\0') {
-            slot->result.layout[side] = nd_arena_string(comparison->arena, found.label[side]);
-            if (slot->result.layout[side] == NULL)
+            slot->result->layout[side] = nd_arena_string(comparison->arena, found.label[side]);
+            if (slot->result->layout[side] == NULL)
                 return nd_fail_memory(err);
         }
     note_found_padding(slot, views, &found);
-    slot->result.layout_how = "found";
-    slot->result.c0 = found.c0;
-    slot->result.found_drift = value[0];
+    slot->result->layout_how = "found";
+    slot->result->c0 = found.c0;
+    slot->result->found_drift = value[0];
     if (views->ready) {
         nd_slot_note(slot, "equal_under_layout"); /* the plain drift stands: it is what is there */
         return ND_OK;

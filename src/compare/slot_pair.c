@@ -263,6 +263,59 @@ void nd_pair_open(const struct comparison *comparison, const struct layer_pair *
     pair_convert(slot, ret);
 }
 
+/* --- streams ------------------------------------------------------------------------------ */
+
+static const struct dump_slot *slot_seen(const struct slot_pair *slot, unsigned side)
+{
+    return slot->adjusted[side] != NULL ? slot->adjusted[side] : slot->side[side];
+}
+
+bool nd_pair_streams(const struct layer_pair *layer, const struct slot_pair *slot)
+{
+    struct tensor_view view[2];
+    struct nd_shape    shape[2];
+
+    if (layer->part_count > 0 || slot->to_rstd != TO_RSTD_NONE ||
+        (!nd_slot_streams(slot_seen(slot, 0)) && !nd_slot_streams(slot_seen(slot, 1))))
+        return false;
+    for (unsigned side = 0; side < 2; side++) {
+        const struct dump_slot *seen = slot_seen(slot, side);
+        if (seen->broken != NULL || seen->layout != NULL || seen->strided ||
+            nd_slot_view_of(seen, &view[side], NULL) != ND_OK)
+            return false;
+        shape[side] = nd_shape_squeezed(&view[side].shape);
+    }
+    return view[0].count > 0 && nd_shape_equal(&shape[0], &shape[1]);
+}
+
+void nd_pair_open_stream(const struct comparison *comparison, const struct slot_pair *slot,
+                         struct pair_views *ret)
+{
+    struct nd_error err = {0};
+
+    *ret = (struct pair_views){0};
+    for (unsigned side = 0; side < 2; side++) {
+        const struct dump_slot *seen = slot_seen(slot, side);
+        if (!nd_slot_streams(seen)) {
+            if (!pair_open_side(comparison->dump[side], seen, side, ret))
+                return;
+        } else if (nd_slot_view_of(seen, &ret->view[side], &err) == ND_OK) {
+            ret->real[side] = nd_slot_dtype(seen);
+        } else {
+            nd_pair_fail(ret, side, &err);
+            return;
+        }
+    }
+    pair_reconcile(ret);
+}
+
+void nd_pair_fail(struct pair_views *views, unsigned side, const struct nd_error *err)
+{
+    pair_reason(views, side, err);
+    views->ready = false;
+    views->unreadable = true;
+}
+
 const char *nd_pair_close(struct pair_views *views)
 {
     const char *shrunk = NULL;

@@ -27,6 +27,14 @@ struct pair_views {
  * Thread-safe for different pairs. */
 void nd_pair_open(const struct comparison *comparison, const struct layer_pair *layer,
                   const struct slot_pair *slot, struct pair_views *ret);
+/* Whether a pair can be measured as streams: a side is deflated, both in logical order, and
+ * their shapes meet.  Looks at no bytes. */
+bool nd_pair_streams(const struct layer_pair *layer, const struct slot_pair *slot);
+/* Opens such a pair: views of deflated sides are without data. */
+void nd_pair_open_stream(const struct comparison *comparison, const struct slot_pair *slot,
+                         struct pair_views *ret);
+/* A side turned out to be unreadable: views are no longer ready. */
+void nd_pair_fail(struct pair_views *views, unsigned side, const struct nd_error *err);
 /* The path of a file that shrank meanwhile; NULL: none did. */
 const char *nd_pair_close(struct pair_views *views);
 
@@ -58,6 +66,9 @@ void nd_name_permutation(const uint32_t *order, const struct nd_shape *shape,
 /* 1 / sqrt(v + eps) of a small tensor of floats, to be freed; NULL: large, or no memory. */
 double *nd_rstd_of(const struct tensor_view *view, double eps);
 
+/* Decides without reading values, where that is enough; true: they are to be measured. */
+bool nd_slot_needs_values(struct comparison *comparison, struct layer_pair *layer,
+                          struct slot_pair *slot);
 /* Statistics on at least one side. */
 void nd_compare_statistics(const struct comparison *comparison, const struct layer_pair *layer,
                            struct slot_pair *slot);

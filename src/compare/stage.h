@@ -1,6 +1,6 @@
 /*
- * A stage: room for one chunk of each side that does not lie in logical order.  Chunks are
- * gathered there as a whole, so that elements which share a cache line are taken from it
+ * A stage: room for a few chunks of each side that does not lie in logical order.  Chunks
+ * are gathered there as a whole, so that elements which share a cache line are taken from it
  * together, and then measured like any contiguous ones.
  */
 #ifndef ND_COMPARE_STAGE_H
@@ -10,6 +10,7 @@
 
 struct stage {
     unsigned char *bytes[2]; /* NULL: the side lies in order, or memory is short */
+    uint64_t chunks;         /* that are gathered at once */
 };
 
 /* Never fails: without memory the kernels gather in small steps. */

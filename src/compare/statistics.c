@@ -148,18 +148,27 @@ static bool print_of(const struct comparison *comparison, unsigned side,
     return false;
 }
 
+/* A mean of both infinities is NaN although no element is. */
+static bool shows_nan(const struct statistics *print, int s)
+{
+    const bool cancelled = s == STATISTIC_MEAN && print->value[STATISTIC_MAX] == HUGE_VAL &&
+                           print->value[STATISTIC_MIN] == -HUGE_VAL;
+
+    return print->is_nan[s] && isnan(print->value[s]) && !cancelled;
+}
+
 /* Statistics that both sides print as NaN. */
 static unsigned nan_agreements(const struct statistics *const *print)
 {
     unsigned count = 0;
 
     for (int s = 0; s < STATISTIC_COUNT; s++)
-        count += isnan(print[0]->value[s]) && print[0]->is_nan[s] && isnan(print[1]->value[s]) &&
-                 print[1]->is_nan[s];
+        count += shows_nan(print[0], s) && shows_nan(print[1], s);
     return count;
 }
 
-/* A statistic that is NaN as printed (not missing) on one side and a number on the other. */
+/* A statistic that is NaN as printed (not missing) on one side and a number on the other: but
+ * of a print that counts its NaNs the number is that of the other elements. */
 static unsigned nan_mismatches(const struct statistics *const *print)
 {
     bool     holds_nan[2] = {print[0]->nan_count > 0, print[1]->nan_count > 0};
@@ -167,13 +176,12 @@ static unsigned nan_mismatches(const struct statistics *const *print)
 
     for (unsigned side = 0; side < 2; side++)
         for (int s = 0; s < STATISTIC_COUNT; s++)
-            holds_nan[side] = holds_nan[side] || print[side]->is_nan[s];
+            holds_nan[side] = holds_nan[side] || shows_nan(print[side], s);
     count += holds_nan[0] != holds_nan[1];
-    for (int s = 0; s < STATISTIC_COUNT; s++) {
-        const bool nan_r = isnan(print[0]->value[s]) && print[0]->is_nan[s];
-        const bool nan_c = isnan(print[1]->value[s]) && print[1]->is_nan[s];
-        count += (nan_r && !isnan(print[1]->value[s])) || (nan_c && !isnan(print[0]->value[s]));
-    }
+    for (int s = 0; s < STATISTIC_COUNT; s++)
+        for (unsigned side = 0; side < 2; side++)
+            count += shows_nan(print[side], s) && !isnan(print[!side]->value[s]) &&
+                     print[!side]->nan_count == 0;
     return count;
 }
 
@@ -202,15 +210,18 @@ void nd_compare_statistics(const struct comparison *comparison, const struct lay
 {
     struct statistics        computed[2];
     const struct statistics *print[2];
-    struct nd_slot          *result = &slot->result;
+    struct nd_slot          *result = slot->result;
 
     (void)layer;
     result->evidence = ND_EVIDENCE_STATISTICS;
     for (unsigned side = 0; side < 2; side++)
         if (!print_of(comparison, side, slot->side[side], &computed[side], &print[side], slot))
             return;
-    slot->print[0] = *print[0];
-    slot->print[1] = *print[1];
+    slot->print = nd_arena_alloc(comparison->arena, 2, sizeof *slot->print);
+    if (slot->print != NULL) {
+        slot->print[0] = *print[0];
+        slot->print[1] = *print[1];
+    }
     shapes_of_prints(slot);
     if (slot->state == SLOT_SHAPE)
         return;

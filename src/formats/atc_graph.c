@@ -7,20 +7,23 @@
  *      {"list": {"s": [text, ...]}}
  *   4. attr _datadump_original_op_names: the framework's operators; an empty list is an
  *      operator that the compiler put in (TransData, Cast)
- *   5. output_desc[0].attr _datadump_origin_name: the one whose output this is; a single
- *      original without it is the operator itself under another name
+ *   5. output_desc[k].attr _datadump_origin_name: the one whose output this is, and
+ *      _datadump_origin_output_index which of them; a single original without it is the
+ *      operator itself under another name
+ *   6. attr epsilon {"f": number} and is_training {"b": flag} are what the operator was given
  *
  * Learned from the graph engine's documentation of ATC and from a model file of msprobe's
  * tests.
  */
 #include "formats/atc_graph.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "formats/json_in.h"
 
-enum { GRAPH_MAX_ORIGINALS = 65536 };
+enum { GRAPH_MAX_ORIGINALS = 65536, GRAPH_MAX_OUTPUTS = 4096 };
 
 static const cJSON *attribute_value(const cJSON *owner, const char *key)
 {
@@ -65,20 +68,62 @@ static enum nd_status op_originals(struct arena *arena, const cJSON *in, struct 
     return ND_OK;
 }
 
-static enum nd_status op_origin(struct arena *arena, const cJSON *in, struct atc_op *op,
-                                struct nd_error *err)
+/* One element of output_desc. */
+static enum nd_status op_output(struct arena *arena, const cJSON *in,
+                                struct atc_output *ret, struct nd_error *err)
 {
-    const cJSON *outputs = cJSON_GetObjectItemCaseSensitive(in, "output_desc");
-    const cJSON *first = cJSON_IsArray(outputs) ? outputs->child : NULL;
-    const char *name = NULL;
+    const char *name;
+    uint64_t index;
 
-    if (nd_json_text(attribute_value(first, "_datadump_origin_name"), "s", &name) &&
-        *name != '\0')
-        op->origin = nd_arena_string(arena, name);
+    if (!nd_json_text(attribute_value(in, "_datadump_origin_name"), "s", &name) ||
+        *name == '\0')
+        return ND_OK;
+    ret->origin = nd_arena_string(arena, name);
+    if (nd_json_size(cJSON_GetObjectItemCaseSensitive(
+                         attribute_value(in, "_datadump_origin_output_index"), "i"),
+                     &index) &&
+        index < GRAPH_MAX_OUTPUTS)
+        ret->index = index;
+    return ret->origin == NULL ? nd_fail_memory(err) : ND_OK;
+}
+
+static enum nd_status op_outputs(struct arena *arena, const cJSON *in, struct atc_op *op,
+                                 struct nd_error *err)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(in, "output_desc"), *item;
+    size_t count = 0;
+
+    if (cJSON_IsArray(list))
+        cJSON_ArrayForEach(item, list) count += count < GRAPH_MAX_OUTPUTS;
+    op->outputs = nd_arena_alloc(arena, count + 1, sizeof *op->outputs);
+    if (op->outputs == NULL)
+        return nd_fail_memory(err);
+    if (count > 0)
+        cJSON_ArrayForEach(item, list)
+        {
+            if (op->output_count == count)
+                break;
+            ND_TRY(op_output(arena, item, &op->outputs[op->output_count++], err));
+        }
+    if (op->output_count > 0 && op->outputs[0].origin != NULL)
+        op->origin = op->outputs[0].origin;
     else if (op->original_count == 1)
         op->origin = op->originals[0];
-    return name != NULL && *name != '\0' && op->origin == NULL ? nd_fail_memory(err)
-                                                               : ND_OK;
+    return ND_OK;
+}
+
+/* Rule 6. */
+static void op_arguments(const cJSON *in, struct atc_op *op)
+{
+    static const char *const keys[] = {"epsilon", "eps"};
+    bool flag;
+
+    op->epsilon = (double)NAN;
+    op->training = -1;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && isnan(op->epsilon); i++)
+        (void)nd_json_number(attribute_value(in, keys[i]), "f", &op->epsilon);
+    if (nd_json_bool(attribute_value(in, "is_training"), "b", &flag))
+        op->training = flag;
 }
 
 static enum nd_status graph_op(struct arena *arena, const cJSON *in,
@@ -101,7 +146,8 @@ static enum nd_status graph_op(struct arena *arena, const cJSON *in,
         return nd_fail_memory(err);
     graph->ops = ops;
     ND_TRY(op_originals(arena, in, &op, err));
-    ND_TRY(op_origin(arena, in, &op, err));
+    ND_TRY(op_outputs(arena, in, &op, err));
+    op_arguments(in, &op);
     graph->ops[graph->count++] = op;
     return ND_OK;
 }

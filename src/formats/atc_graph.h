@@ -11,12 +11,22 @@
 #include "base/arena.h"
 #include "base/fail.h"
 
+/* Whose output an output of a device operator is. */
+struct atc_output {
+    const char *origin; /* the framework's operator; NULL: not said */
+    uint64_t index;     /* which of its outputs */
+};
+
 struct atc_op {
     const char *name, *type;
     uint64_t order;         /* `id` */
     const char **originals; /* the framework's operators that went into it, in order */
     size_t original_count;
     const char *origin; /* the one whose output the first output is; NULL: not said */
+    struct atc_output *outputs; /* in the order of the dump's outputs */
+    size_t output_count;
+    double epsilon;          /* NAN: none */
+    int training;            /* is_training: 0 or 1; -1: not said */
 };
 
 struct atc_graph {

@@ -5,11 +5,13 @@
  *
  *   1. of two models that have an operator of the same name, each layer's name begins with
  *      its model's
- *   2. the threads of an FFTS+ task are parts of one execution that run side by side: each
- *      is a layer of its own, {operator}.thread{N}, where there are several
+ *   2. the threads of an FFTS+ task are parts of one execution that run side by side: they
+ *      are joined where their attribute says how (cann_ffts.h), else each is a layer of its
+ *      own, {operator}.thread{N}, where there are several
  *   3. where an execution is there several times, its dump is taken, else the arrays that
  *      were made of it, else its statistics
  */
+#include "formats/cann_ffts.h"
 #include "formats/cann_tree.h"
 
 #include <inttypes.h>
@@ -133,6 +135,76 @@ static enum nd_status group_number(struct dump *dump, struct tree_layer **group,
     return ND_OK;
 }
 
+/* How many threads, 0 to n - 1, the executions of one model are of, each of which ran as often
+ * and is there as dumps; 0: they are no whole tasks. */
+static size_t line_threads(struct tree_layer *const *line, size_t count)
+{
+    size_t calls = 0, threads = 0;
+
+    while (calls < count && thread_of(line[calls]) == thread_of(line[0]))
+        calls++;
+    for (size_t i = 0; i < count; i++) {
+        if (!line[i]->file->is_named || !line[i]->file->parsed.is_ffts ||
+            source_of(line[i]) != SOURCE_DUMP || thread_of(line[i]) != i / calls)
+            return 0;
+        threads = i / calls + 1;
+    }
+    return threads * calls == count && threads > 1 ? threads : 0;
+}
+
+/* Joins the threads of one model's executions; the others lose their keys.  *inout_count:
+ * what is left at the front of the line. */
+static enum nd_status line_join(struct dump *dump, struct tree_layer **line,
+                                size_t *inout_count, struct nd_error *err)
+{
+    const size_t threads = line_threads(line, *inout_count);
+
+    if (threads == 0 || !nd_ffts_has_threads(&line[0]->layer, threads))
+        return ND_OK;
+    const size_t calls = *inout_count / threads;
+    struct dump_layer *const wholes = nd_arena_alloc(dump->arena, calls, sizeof *wholes);
+    const struct dump_layer **const parts =
+        nd_arena_alloc(dump->arena, threads, sizeof *parts);
+    if (wholes == NULL || parts == NULL)
+        return nd_fail_memory(err);
+    for (size_t c = 0; c < calls; c++) {
+        bool joined;
+        for (size_t t = 0; t < threads; t++)
+            parts[t] = &line[t * calls + c]->layer;
+        ND_TRY(nd_ffts_join(dump, parts, threads, &wholes[c], &joined, err));
+        if (!joined)
+            return ND_OK;
+    }
+    for (size_t c = 0; c < calls; c++) {
+        dump->tensor_count -= line[c]->layer.slot_count - wholes[c].slot_count;
+        line[c]->layer = wholes[c];
+    }
+    for (size_t i = calls; i < *inout_count; i++)
+        line[i]->key = NULL;
+    *inout_count = calls;
+    return ND_OK;
+}
+
+/* Joins threads, model by model; *inout_count: what is left at the front of the group. */
+static enum nd_status group_join(struct dump *dump, struct tree_layer **group,
+                                 size_t *inout_count, struct nd_error *err)
+{
+    size_t kept = 0;
+
+    for (size_t first = 0, end; first < *inout_count; first = end) {
+        const char *const model = group[first]->file->model;
+        for (end = first + 1;
+             end < *inout_count && strcmp(group[end]->file->model, model) == 0;)
+            end++;
+        size_t count = end - first;
+        ND_TRY(line_join(dump, group + first, &count, err));
+        memmove(group + kept, group + first, count * sizeof *group);
+        kept += count;
+    }
+    *inout_count = kept;
+    return ND_OK;
+}
+
 static enum nd_status layers_take(struct dump *dump, const struct tree_file *const *owners,
                                   struct tree_layer *all, struct tree_layer **grouped,
                                   struct nd_error *err)
@@ -165,7 +237,9 @@ enum nd_status nd_tree_number(struct dump *dump, const struct tree_file *const *
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && same_operator(grouped[first], grouped[end]);)
             end++;
-        ND_TRY(group_number(dump, grouped + first, end - first, err));
+        size_t left = end - first;
+        ND_TRY(group_join(dump, grouped + first, &left, err));
+        ND_TRY(group_number(dump, grouped + first, left, err));
     }
     if (count > 1)
         qsort(all, count, sizeof *all, run_order);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "formats/cann_mapping.h"
 #include "formats/cann_name.h"
 #include "formats/names.h"
 
@@ -31,14 +32,20 @@ struct cann_tensor *nd_cann_tensor_add(struct arena *arena, struct cann_op *op,
 struct dump_layer *nd_cann_layer(struct dump *dump, size_t file, const char *op_name,
                                  uint64_t time)
 {
-    const char *const stem = nd_dump_stem(dump, file);
+    const char *stem = nd_dump_stem(dump, file);
     const char *type = "";
     struct cann_name name;
 
     if (stem == NULL)
         return NULL;
     const char *const slash = strrchr(stem, '/');
-    const bool is_named = nd_cann_name_parse(slash == NULL ? stem : slash + 1, &name);
+    bool is_named = nd_cann_name_parse(slash == NULL ? stem : slash + 1, &name);
+    if (!is_named) {
+        stem = nd_cann_mapping_lone(dump, stem);
+        if (stem == NULL)
+            return NULL;
+        is_named = nd_cann_name_parse(stem, &name);
+    }
     if (is_named) {
         type = nd_arena_copy(dump->arena, name.type, name.type_len);
         time = name.time;

@@ -1,11 +1,10 @@
 /*
- * The files below a folder of CANN dumps.  A name that is too long for the file system lies
- * under a number; the folder's mapping.csv says which it stands for:
- *
- *   {number},{name}   a line each, no header; 10 or 20 digits, or 32 hexadecimal ones
+ * The files below a folder of CANN dumps; long names are put back (cann_mapping.h).
  */
 #define _GNU_SOURCE /* O_NOFOLLOW, O_DIRECTORY, d_type */
+#include "formats/cann_mapping.h"
 #include "formats/cann_tree.h"
+#include "formats/walk_folders.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,106 +13,12 @@
 #include <unistd.h>
 
 enum {
-    MAX_DEPTH = 32,
     MAX_FILES = 1000000,
     MAX_PROBED = 4096, /* entries that are looked at to tell what a folder is */
     PROBE_DEPTH = 10
 };
 
-static const char mapping_name[] = "mapping.csv";
-
-/* --- mapping.csv ---------------------------------------------------------------------- */
-
-struct mapped {
-    const char *key, *name;
-};
-
-struct mapping {
-    struct mapped *rows;
-    size_t count, capacity;
-};
-
-static int mapped_order(const void *a, const void *b)
-{
-    const struct mapped *x = a, *y = b;
-    return strcmp(x->key, y->key);
-}
-
-static enum nd_status mapping_add(struct dump *dump, struct mapping *mapping,
-                                  const char *line, size_t len, struct nd_error *err)
-{
-    const char *const comma = memchr(line, ',', len);
-
-    while (len > 0 &&
-           (line[len - 1] == '\r' || line[len - 1] == ' ' || line[len - 1] == ','))
-        len--;
-    if (comma == NULL || comma == line || (size_t)(comma - line) + 1 >= len)
-        return ND_OK; /* no row: a number without a name helps nobody */
-    struct mapped *const rows = nd_arena_grow(dump->arena, mapping->rows, mapping->count,
-                                              &mapping->capacity, sizeof *rows);
-    if (rows == NULL)
-        return nd_fail_memory(err);
-    mapping->rows = rows;
-    struct mapped *const row = &rows[mapping->count++];
-    row->key = nd_arena_copy(dump->arena, line, (size_t)(comma - line));
-    row->name = nd_arena_copy(dump->arena, comma + 1, len - (size_t)(comma + 1 - line));
-    return row->key == NULL || row->name == NULL ? nd_fail_memory(err) : ND_OK;
-}
-
-static enum nd_status mapping_read(struct dump *dump, const char *path,
-                                   struct mapping *mapping, struct nd_error *err)
-{
-    struct nd_error reason = {0};
-    size_t file;
-
-    if (nd_dump_file_add(dump, path, &file, &reason) != ND_OK)
-        return reason.status == ND_ERR_MEMORY ? nd_fail_memory(err)
-                                              : nd_dump_ignore(dump, path, err);
-    const struct cursor bytes = nd_dump_bytes(dump, file);
-    const char *at = (const char *)bytes.bytes, *const end = at + bytes.size;
-    while (at < end) {
-        const char *const newline = memchr(at, '\n', (size_t)(end - at));
-        const char *const stop = newline == NULL ? end : newline;
-        ND_TRY(mapping_add(dump, mapping, at, (size_t)(stop - at), err));
-        at = stop + 1;
-    }
-    nd_dump_file_rest(dump, file);
-    if (mapping->count > 1)
-        qsort(mapping->rows, mapping->count, sizeof *mapping->rows, mapped_order);
-    return ND_OK;
-}
-
-/* The name that a number stands for; one look, so that no row can lead on to another. */
-static const char *mapping_name_of(struct dump *dump, const struct mapping *mapping,
-                                   const char *name)
-{
-    const struct mapped key = {.key = name};
-    const struct mapped *hit =
-        mapping->count == 0
-            ? NULL
-            : bsearch(&key, mapping->rows, mapping->count, sizeof key, mapped_order);
-
-    if (hit == NULL && mapping->count > 0) {
-        const char *const dot = strrchr(name, '.');
-        const struct mapped bare = {
-            .key = dot == NULL ? name
-                               : nd_arena_copy(dump->arena, name, (size_t)(dot - name))};
-        hit = bare.key == NULL ? NULL
-                               : bsearch(&bare, mapping->rows, mapping->count, sizeof bare,
-                                         mapped_order);
-    }
-    if (hit == NULL)
-        return name;
-    const char *const slash = strrchr(hit->name, '/'); /* some write the whole path */
-    return slash == NULL ? hit->name : slash + 1;
-}
-
 /* --- walking -------------------------------------------------------------------------- */
-
-static const char *path_join(struct dump *dump, const char *folder, const char *name)
-{
-    return *folder == '\0' ? name : nd_arena_format(dump->arena, "%s/%s", folder, name);
-}
 
 static enum nd_status tree_add(struct dump *dump, struct tree *tree, const char *path,
                                const char *name, const struct tree_place *place,
@@ -138,62 +43,34 @@ static enum nd_status tree_add(struct dump *dump, struct tree *tree, const char 
     return ND_OK;
 }
 
-static enum nd_status folder_files(struct dump *dump,
+static enum nd_status folder_files(void *user, struct dump *dump,
                                    const struct dump_directory *directory,
-                                   struct tree *tree, struct nd_error *err)
+                                   struct nd_error *err)
 {
+    struct tree *const tree = user;
     struct tree_place place;
-    struct mapping mapping = {0};
+    struct cann_mapping mapping = {0};
 
     ND_TRY(nd_tree_place(dump->arena, directory->path, &place, err));
     for (size_t i = 0; i < directory->name_count; i++) {
-        const char *const path = path_join(dump, directory->path, mapping_name);
+        const char *const path = nd_walk_path(dump, directory->path, ND_CANN_MAPPING);
         if (path == NULL)
             return nd_fail_memory(err);
-        if (strcmp(directory->names[i], mapping_name) == 0)
-            ND_TRY(mapping_read(dump, path, &mapping, err));
+        if (strcmp(directory->names[i], ND_CANN_MAPPING) == 0)
+            ND_TRY(nd_cann_mapping_read(dump, path, &mapping, err));
     }
     for (size_t i = 0; i < directory->name_count; i++) {
         const char *const name = directory->names[i];
-        const char *const path = path_join(dump, directory->path, name);
+        const char *const path = nd_walk_path(dump, directory->path, name);
         if (path == NULL)
             return nd_fail_memory(err);
-        if (strcmp(name, mapping_name) == 0)
+        if (strcmp(name, ND_CANN_MAPPING) == 0)
             continue;
         if (name[0] == '.')
             ND_TRY(nd_dump_ignore(dump, path, err));
         else
-            ND_TRY(tree_add(dump, tree, path, mapping_name_of(dump, &mapping, name), &place,
+            ND_TRY(tree_add(dump, tree, path, nd_cann_mapping_name(dump, &mapping, name), &place,
                             err));
-    }
-    return ND_OK;
-}
-
-static enum nd_status tree_walk(struct dump *dump, const char *folder, unsigned depth,
-                                struct tree *tree, struct nd_error *err)
-{
-    struct dump_directory directory;
-
-    if (depth == MAX_DEPTH)
-        return nd_fail_key(err, ND_ERR_LIMIT, folder, "at most 32 nested folders", "more");
-    ND_TRY(nd_dump_directory_read(dump, folder, &directory, err));
-    ND_TRY(folder_files(dump, &directory, tree, err));
-    for (size_t i = 0; i < directory.other_count; i++) {
-        const char *const what =
-            nd_arena_format(dump->arena, "%s%s%s: a link or a device, not followed", folder,
-                            *folder == '\0' ? "" : "/", directory.others[i]);
-        if (what == NULL)
-            return nd_fail_memory(err);
-        ND_TRY(nd_dump_ignore(dump, what, err));
-    }
-    for (size_t i = 0; i < directory.folder_count; i++) {
-        const char *const path = path_join(dump, folder, directory.folders[i]);
-        if (path == NULL)
-            return nd_fail_memory(err);
-        if (directory.folders[i][0] == '.')
-            ND_TRY(nd_dump_ignore(dump, path, err));
-        else
-            ND_TRY(tree_walk(dump, path, depth + 1, tree, err));
     }
     return ND_OK;
 }
@@ -211,7 +88,7 @@ static void tree_forget_device(struct tree *tree)
 
 enum nd_status nd_tree_walk(struct dump *dump, struct tree *tree, struct nd_error *err)
 {
-    ND_TRY(tree_walk(dump, "", 0, tree, err));
+    ND_TRY(nd_walk_folders(dump, folder_files, tree, err));
     tree_forget_device(tree);
     return ND_OK;
 }
@@ -231,7 +108,7 @@ struct folder_probe {
 
 static enum tree_kind name_kind(const char *name, struct folder_probe *folder)
 {
-    folder->has_table = folder->has_table || strcmp(name, mapping_name) == 0;
+    folder->has_table = folder->has_table || strcmp(name, ND_CANN_MAPPING) == 0;
     folder->has_number =
         folder->has_number || (*name != '\0' && name[strspn(name, "0123456789")] == '\0');
     if (nd_cann_name_is_dump(name) || (folder->has_table && folder->has_number))

@@ -10,6 +10,8 @@
 #include "formats/extent.h"
 #include "formats/names.h"
 
+enum { SPARE_LISTS = sizeof((struct dump){0}.spare) / sizeof(struct dump_slot *) };
+
 struct dump_layer *nd_dump_push_layer(struct dump *dump, const char *name, const char *type)
 {
     struct dump_layer *const layers =
@@ -93,18 +95,40 @@ static enum nd_status slot_check(const struct dump *dump, const struct dump_slot
     return nd_slot_storage_view(slot, NULL, nd_extent_payload(extent), &view, err);
 }
 
+/* Room for 2^power slots: what another layer outgrew, or new.  An outgrown list holds the
+ * next one's place in its first slot's name. */
+static struct dump_slot *slots_take(struct dump *dump, unsigned power)
+{
+    if (power >= SPARE_LISTS || dump->spare[power] == NULL)
+        return nd_arena_alloc(dump->arena, (size_t)1 << power, sizeof(struct dump_slot));
+    struct dump_slot *const slots = dump->spare[power];
+    dump->spare[power] = (struct dump_slot *)(uintptr_t)slots->name;
+    return slots;
+}
+
+static void slots_leave(struct dump *dump, struct dump_slot *slots, unsigned power)
+{
+    if (power >= SPARE_LISTS || slots == NULL)
+        return;
+    slots->name = (const char *)dump->spare[power];
+    dump->spare[power] = slots;
+}
+
 static struct dump_slot *layer_push_slot(struct dump *dump, struct dump_layer *layer)
 {
     if (layer->slot_count == layer->slot_capacity) {
-        /* Most layers have one slot, and a slot is large: start with one. */
-        const size_t want = layer->slot_capacity == 0 ? 1 : layer->slot_capacity * 2;
-        struct dump_slot *const slots = nd_arena_alloc(dump->arena, want, sizeof *slots);
+        unsigned power = 0; /* most layers have one slot, and a slot is large */
+        while (((size_t)1 << power) <= layer->slot_capacity)
+            power++;
+        struct dump_slot *const slots = slots_take(dump, power);
         if (slots == NULL)
             return NULL;
         if (layer->slot_count > 0)
             memcpy(slots, layer->slots, layer->slot_count * sizeof *slots);
+        if (power > 0)
+            slots_leave(dump, layer->slots, power - 1);
         layer->slots = slots;
-        layer->slot_capacity = want;
+        layer->slot_capacity = (size_t)1 << power;
     }
     return &layer->slots[layer->slot_count];
 }

@@ -12,7 +12,9 @@
 #include "base/map.h"
 #include "tensor/layout.h"
 
-enum codec { CODEC_STORED, CODEC_DEFLATE };
+enum codec { CODEC_STORED, CODEC_DEFLATE, CODEC_PIECES };
+
+struct pieces;
 
 /* Where a tensor's bytes lie in one file. */
 struct extent {
@@ -24,6 +26,7 @@ struct extent {
     bool       has_crc;  /* the whole decoded member's CRC-32 is known: checked on opening */
     uint32_t   crc;
     uint64_t   crc_offset, crc_size; /* stored: the byte range that the CRC covers */
+    const struct pieces *pieces; /* of CODEC_PIECES: parts in several files; pieces.h */
 };
 
 enum direction { DIRECTION_FORWARD, DIRECTION_BACKWARD };
@@ -73,6 +76,7 @@ struct dump_layer {
     bool              container, recompute;
     int64_t           micro_step; /* -1: none */
     const char       *parent;     /* NULL: derived from the name */
+    const char       *frame;      /* of a call: the module that it ran in, dumped or not; NULL: unknown */
     struct attribute *attributes;
     size_t            attribute_count, attribute_capacity;
     struct dump_slot *slots;
@@ -115,7 +119,8 @@ struct dump {
     bool                      is_lone; /* one file, not a directory */
     const char               *prefix;  /* put before names of a container in a directory */
     void                     *names;   /* layers and slots by name: names.c */
-    size_t                    mapped_count;
+    struct files_ahead       *ahead;   /* files opened before they are asked for */
+    struct dump_directory    *top;     /* what the root holds, once it was read */
     unsigned                  index_depth; /* files that refer to files */
     struct dump_layer        *layers;
     size_t                    layer_count, layer_capacity;
@@ -123,6 +128,7 @@ struct dump {
     size_t                    ignored_count, ignored_capacity;
     uint64_t                  bytes; /* of tensor data, as stored */
     size_t                    tensor_count;
+    struct dump_slot         *spare[8]; /* outgrown lists of 1, 2, 4 ... slots, for others */
     enum nd_order             order;
     bool                      partial; /* the writing run did not finish */
     bool                      grouped; /* the format has layers of its own, no name grammar */
@@ -239,5 +245,22 @@ enum nd_status nd_slot_open(const struct dump *dump, const struct dump_slot *slo
                             struct open_slot *ret_open, struct nd_error *err);
 /* False if the file shrank while the slot was open (what was measured is void). */
 bool nd_slot_close(struct open_slot *open);
+
+/*
+ * Deflated slots as streams.  nd_slot_streams: its bytes are deflated, and stand in logical
+ * order.  nd_slot_view_of: the view that nd_slot_open would give, without data.  A stream
+ * is read from its start; with to_end, closing checks what only the end tells (the length
+ * and the CRC-32).  It is freed in any case.  Thread-safe for different streams.
+ */
+struct slot_stream;
+bool nd_slot_streams(const struct dump_slot *slot);
+enum nd_status nd_slot_view_of(const struct dump_slot *slot, struct tensor_view *ret_view,
+                               struct nd_error *err);
+enum nd_status nd_slot_stream_open(const struct dump *dump, const struct dump_slot *slot,
+                                   struct slot_stream **ret_stream, struct nd_error *err);
+enum nd_status nd_slot_stream_read(struct slot_stream *stream, void *out, uint64_t bytes,
+                                   struct nd_error *err);
+enum nd_status nd_slot_stream_close(struct slot_stream *stream, bool to_end,
+                                    struct nd_error *err);
 
 #endif

@@ -116,6 +116,7 @@ enum nd_status nd_dump_open(const char *path, const char *input_format, const ch
 {
     if (input_format != NULL && nd_format_by_name(input_format) == NULL)
         return nd_format_bad_word(input_format, err);
+    ND_TRY(nd_raw_check(raw, err));
     struct dump *const dump = dump_new(path, input_format, raw);
     if (dump == NULL)
         return nd_fail_memory(err);
@@ -134,6 +135,7 @@ enum nd_status nd_dump_open_bytes(const void *bytes, uint64_t size, const char *
 {
     if (input_format != NULL && nd_format_by_name(input_format) == NULL)
         return nd_format_bad_word(input_format, err);
+    ND_TRY(nd_raw_check(raw, err));
     struct dump *const dump = dump_new(name, input_format, raw);
     if (dump == NULL)
         return nd_fail_memory(err);

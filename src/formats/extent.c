@@ -9,10 +9,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/pool.h"
 #include "formats/files.h"
+#include "formats/inflate.h"
+#include "formats/pieces.h"
 
 enum {
     /* Inflated members that all threads hold in memory at once, on two sides; larger
@@ -20,8 +21,7 @@ enum {
     MEMORY_BUDGET = 32 * 1024 * 1024,
     MEMORY_LEAST = 256 * 1024,
     MEMORY_MOST = 8 * 1024 * 1024,
-    INFLATE_BLOCK = 256 * 1024,
-    ZLIB_STEP = 1 << 30 /* zlib counts in 32 bits */
+    INFLATE_BLOCK = 256 * 1024
 };
 
 enum crc_state { CRC_UNKNOWN, CRC_FINE, CRC_WRONG };
@@ -48,26 +48,26 @@ enum nd_status nd_slot_storage_view(const struct dump_slot *slot, const void *da
         return nd_fail(err, ND_ERR_LIMIT, "at most 16 dimensions", "%" PRIu32 " dimensions",
                        slot->storage.rank);
     const struct dtype_info *const info = nd_dtype_info(slot->dtype);
-    nd_shape_text(&slot->storage, shape, sizeof shape);
     if (!nd_shape_bytes(&slot->storage, info->size, &need))
         return nd_fail(err, ND_ERR_MALFORMED, "a shape below 2^63 bytes", "shape %s of %s",
-                       shape, info->name);
+                       nd_shape_text(&slot->storage, shape, sizeof shape), info->name);
     if (!slot->strided && need > size)
         return nd_fail(err, ND_ERR_MALFORMED, NULL,
-                       "shape %s of %s takes %" PRIu64 " bytes, there are %" PRIu64, shape,
-                       info->name, need, size);
+                       "shape %s of %s takes %" PRIu64 " bytes, there are %" PRIu64,
+                       nd_shape_text(&slot->storage, shape, sizeof shape), info->name, need,
+                       size);
     nd_view_contiguous(ret_view, data, size, slot->dtype, &slot->storage);
     ret_view->swapped = slot->swapped;
     if (slot->strided && !nd_view_set_strides(ret_view, slot->base, slot->stride))
         return nd_fail(err, ND_ERR_MALFORMED, "strides that stay inside the data",
                        "shape %s of %s, whose strides leave the %" PRIu64
                        " bytes of its storage",
-                       shape, info->name, size);
+                       nd_shape_text(&slot->storage, shape, sizeof shape), info->name, size);
     return ND_OK;
 }
 
 /* The storage in logical order. */
-static enum nd_status logical_view(const struct dump_slot *slot,
+enum nd_status nd_slot_logical_view(const struct dump_slot *slot,
                                    const struct tensor_view *storage,
                                    struct tensor_view *ret_view, struct nd_error *err)
 {
@@ -105,23 +105,6 @@ static enum nd_status logical_view(const struct dump_slot *slot,
 
 /* --- checksums --------------------------------------------------------------------- */
 
-static uint32_t crc_of(uint32_t crc, const unsigned char *bytes, uint64_t size)
-{
-    while (size > 0) {
-        const uInt step = size > ZLIB_STEP ? ZLIB_STEP : (uInt)size;
-        crc = (uint32_t)crc32(crc, bytes, step);
-        bytes += step;
-        size -= step;
-    }
-    return crc;
-}
-
-static enum nd_status fail_crc(const struct extent *extent, struct nd_error *err)
-{
-    return nd_fail(err, ND_ERR_MALFORMED, "data that fits its checksum",
-                   "data whose CRC-32 is not the recorded %08" PRIx32, extent->crc);
-}
-
 /* Stored bytes are checked when first opened; what was found holds for later openings. */
 static enum nd_status check_stored(const struct dump_slot *slot, const struct map *map,
                                    struct nd_error *err)
@@ -134,90 +117,16 @@ static enum nd_status check_stored(const struct dump_slot *slot, const struct ma
         slot->crc_state == NULL ? CRC_UNKNOWN : atomic_load(slot->crc_state);
     if (state == CRC_UNKNOWN) {
         const uint32_t crc =
-            crc_of(0, map->bytes == NULL ? NULL : map->bytes + extent->crc_offset,
+            nd_crc_of(0, map->bytes == NULL ? NULL : map->bytes + extent->crc_offset,
                    extent->crc_size);
         state = crc == extent->crc ? CRC_FINE : CRC_WRONG;
         if (slot->crc_state != NULL && nd_map_intact(map))
             atomic_store(slot->crc_state, state);
     }
-    return state == CRC_FINE ? ND_OK : fail_crc(extent, err);
+    return state == CRC_FINE ? ND_OK : nd_fail_crc(extent, err);
 }
 
 /* --- deflated members -------------------------------------------------------------- */
-
-struct inflater {
-    z_stream stream;
-    const unsigned char *in;
-    uint64_t in_left;
-    uint64_t made, size; /* decoded bytes so far, and as declared */
-    uint32_t crc;
-    bool ended;
-};
-
-static enum nd_status inflater_fail(const struct inflater *self, const char *what,
-                                    struct nd_error *err)
-{
-    return nd_fail(err, ND_ERR_MALFORMED, NULL,
-                   "deflated data that %s after %" PRIu64 " of %" PRIu64 " bytes", what,
-                   self->made, self->size);
-}
-
-/* Fills out[0..n) or up to the stream's end. */
-static enum nd_status inflater_fill(struct inflater *self, unsigned char *out, size_t n,
-                                    struct nd_error *err)
-{
-    z_stream *const stream = &self->stream;
-
-    stream->next_out = out;
-    stream->avail_out = (uInt)n;
-    while (stream->avail_out > 0 && !self->ended) {
-        if (stream->avail_in == 0) {
-            const uInt step = self->in_left > ZLIB_STEP ? ZLIB_STEP : (uInt)self->in_left;
-            stream->next_in = (unsigned char *)(uintptr_t)self->in;
-            stream->avail_in = step;
-            self->in += step;
-            self->in_left -= step;
-        }
-        const int code = inflate(stream, Z_NO_FLUSH);
-        self->ended = code == Z_STREAM_END;
-        if (code == Z_MEM_ERROR)
-            return nd_fail_memory(err);
-        if (code == Z_BUF_ERROR && self->in_left == 0)
-            return inflater_fail(self, "ends early", err);
-        if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
-            return inflater_fail(self, "is damaged", err);
-    }
-    return ND_OK;
-}
-
-/* One block: exactly `want` bytes, counted and summed. */
-static enum nd_status inflater_block(struct inflater *self, unsigned char *out, size_t want,
-                                     struct nd_error *err)
-{
-    ND_TRY(inflater_fill(self, out, want, err));
-    const size_t got = want - self->stream.avail_out;
-    self->made += got;
-    if (got < want)
-        return inflater_fail(self, "ends", err);
-    self->crc = crc_of(self->crc, out, got);
-    return ND_OK;
-}
-
-/* No byte may follow the declared ones. */
-static enum nd_status inflater_finish(struct inflater *self, const struct extent *extent,
-                                      struct nd_error *err)
-{
-    unsigned char more;
-
-    if (!self->ended) {
-        ND_TRY(inflater_fill(self, &more, 1, err));
-        if (self->stream.avail_out == 0)
-            return inflater_fail(self, "goes on", err);
-    }
-    if (extent->has_crc && self->crc != extent->crc)
-        return fail_crc(extent, err);
-    return ND_OK;
-}
 
 static uint64_t memory_limit(void)
 {
@@ -232,7 +141,7 @@ static enum nd_status inflate_to_memory(struct inflater *self, struct open_slot 
 
     if (bytes == NULL)
         return nd_fail_memory(err);
-    const enum nd_status status = inflater_block(self, bytes, (size_t)self->size, err);
+    const enum nd_status status = nd_inflater_block(self, bytes, self->size, err);
     if (status != ND_OK)
         free(bytes);
     else
@@ -246,7 +155,7 @@ static enum nd_status inflate_to_file(struct inflater *self, int fd, unsigned ch
     while (self->made < self->size) {
         const uint64_t left = self->size - self->made;
         const size_t want = left < INFLATE_BLOCK ? (size_t)left : INFLATE_BLOCK;
-        ND_TRY(inflater_block(self, block, want, err));
+        ND_TRY(nd_inflater_block(self, block, want, err));
         if (!nd_spool_write(fd, block, want)) {
             nd_fail_errno(err, "a temporary file", errno);
             nd_error_hint(err, "set TMPDIR to a folder with room for the largest tensor");
@@ -290,20 +199,16 @@ static void open_slot_release(struct open_slot *open)
 static enum nd_status inflate_extent(const struct extent *extent, const struct map *map,
                                      struct open_slot *open, struct nd_error *err)
 {
-    struct inflater self = {.in_left = extent->size, .size = extent->raw_size};
+    struct inflater self;
 
-    if (extent->size == 0)
-        return inflater_fail(&self, "ends early", err);
-    self.in = map->bytes + extent->offset;
-    if (inflateInit2(&self.stream, -MAX_WBITS) != Z_OK)
-        return nd_fail_memory(err);
+    ND_TRY(nd_inflater_init(&self, extent, map->bytes, err));
     enum nd_status status = ND_OK;
     if (self.size > 0)
         status = self.size <= memory_limit() ? inflate_to_memory(&self, open, err)
                                              : inflate_to_spool(&self, open, err);
     if (status == ND_OK)
-        status = inflater_finish(&self, extent, err);
-    inflateEnd(&self.stream);
+        status = nd_inflater_finish(&self, err);
+    nd_inflater_done(&self);
     if (status != ND_OK)
         open_slot_release(open);
     return status;
@@ -349,13 +254,17 @@ static enum nd_status slot_open(const struct dump *dump, const struct dump_slot 
     const unsigned char *data = NULL;
     struct map map = file->map;
 
-    if (!file->is_mapped)
-        ND_TRY(nd_file_reopen(dump, file, &map, err));
-    ND_TRY(slot_bytes(slot, map, !file->is_mapped, open, &data, err));
+    if (slot->extent.codec == CODEC_PIECES) {
+        ND_TRY(nd_pieces_open(dump, slot->extent.pieces, open, &data, err));
+    } else {
+        if (!file->is_mapped)
+            ND_TRY(nd_file_reopen(dump, file, &map, err));
+        ND_TRY(slot_bytes(slot, map, !file->is_mapped, open, &data, err));
+    }
     enum nd_status status = nd_slot_storage_view(
         slot, data, nd_extent_payload(&slot->extent), &open->storage, err);
     if (status == ND_OK)
-        status = logical_view(slot, &open->storage, &open->view, err);
+        status = nd_slot_logical_view(slot, &open->storage, &open->view, err);
     if (status != ND_OK)
         open_slot_release(open);
     return status;

@@ -13,5 +13,9 @@ uint64_t nd_extent_payload(const struct extent *extent);
 enum nd_status nd_slot_storage_view(const struct dump_slot *slot, const void *data,
                                     uint64_t size, struct tensor_view *ret_view,
                                     struct nd_error *err);
+/* The same bytes in logical order. */
+enum nd_status nd_slot_logical_view(const struct dump_slot *slot,
+                                    const struct tensor_view *storage,
+                                    struct tensor_view *ret_view, struct nd_error *err);
 
 #endif

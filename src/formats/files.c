@@ -9,15 +9,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    /* Linux allows a process 65530 mappings, and a run may hold seven dumps. */
-    MAX_MAPPED = 8192
-};
+#include "base/pool.h"
+
+/* Linux allows a process 65530 mappings; half are left for what is opened while comparing. */
+enum { MAX_MAPPED = 32768, AHEAD = 1024 };
+
+static atomic_size_t mapped_count; /* by all dumps */
 
 static enum nd_status file_push(struct dump *dump, const struct dump_file *file,
                                 size_t *ret_file, struct nd_error *err)
@@ -29,7 +32,7 @@ static enum nd_status file_push(struct dump *dump, const struct dump_file *file,
     dump->files = files;
     files[dump->file_count] = *file;
     *ret_file = dump->file_count++;
-    dump->mapped_count++;
+    atomic_fetch_add(&mapped_count, 1);
     return ND_OK;
 }
 
@@ -195,9 +198,12 @@ enum nd_status nd_files_open(struct dump *dump, struct nd_error *err)
 
 void nd_files_close(struct dump *dump)
 {
-    for (size_t i = 0; i < dump->file_count; i++)
+    nd_files_ahead_done(dump);
+    for (size_t i = 0; i < dump->file_count; i++) {
         if (dump->files[i].is_mapped && !dump->files[i].is_borrowed)
             nd_map_close(&dump->files[i].map);
+        atomic_fetch_sub(&mapped_count, dump->files[i].is_mapped);
+    }
     if (dump->root_fd >= 0)
         close(dump->root_fd);
     dump->root_fd = -1;
@@ -226,6 +232,78 @@ enum nd_status nd_root_open(struct dump *dump, struct nd_error *err)
     return dump->root_fd < 0 ? nd_fail_errno(err, folder, errno) : ND_OK;
 }
 
+/* Names that will be asked for, and the mappings of AHEAD of them from `first` on. */
+struct files_ahead {
+    const char *const *names;
+    size_t             count, at, first;
+    int                root;
+    struct map         map[AHEAD];
+    bool               is_open[AHEAD];
+};
+
+static void ahead_open(void *user, size_t i, unsigned worker)
+{
+    struct files_ahead *const ahead = user;
+    struct nd_error           unused;
+
+    (void)worker;
+    ahead->is_open[i] = nd_folder_map(ahead->root, ahead->names[ahead->first + i],
+                                      &ahead->map[i], &unused) == ND_OK;
+    if (ahead->is_open[i] && ahead->map[i].size > 0)
+        (void)*(const volatile unsigned char *)ahead->map[i].bytes; /* brings the page in */
+}
+
+static void ahead_fill(struct files_ahead *ahead)
+{
+    const size_t left = ahead->count - ahead->at;
+
+    ahead->first = ahead->at;
+    nd_pool_run(0, left < AHEAD ? left : AHEAD, ahead_open, NULL, ahead);
+}
+
+enum nd_status nd_files_ahead(struct dump *dump, const char *const *names, size_t count,
+                              struct nd_error *err)
+{
+    ND_TRY(nd_root_open(dump, err));
+    nd_files_ahead_done(dump);
+    dump->ahead = calloc(1, sizeof *dump->ahead);
+    if (dump->ahead == NULL)
+        return nd_fail_memory(err);
+    dump->ahead->names = names;
+    dump->ahead->count = count;
+    dump->ahead->root = dump->root_fd;
+    if (count > 0)
+        ahead_fill(dump->ahead);
+    return ND_OK;
+}
+
+void nd_files_ahead_done(struct dump *dump)
+{
+    for (size_t i = 0; dump->ahead != NULL && i < AHEAD; i++)
+        if (dump->ahead->is_open[i])
+            nd_map_close(&dump->ahead->map[i]);
+    free(dump->ahead);
+    dump->ahead = NULL;
+}
+
+/* The mapping of a file that was opened ahead; false: it was not. */
+static bool ahead_take(struct dump *dump, const char *relative, struct map *ret_map)
+{
+    struct files_ahead *const ahead = dump->ahead;
+
+    if (ahead == NULL || ahead->at == ahead->count ||
+        strcmp(ahead->names[ahead->at], relative) != 0)
+        return false;
+    if (ahead->at == ahead->first + AHEAD)
+        ahead_fill(ahead);
+    const size_t i = ahead->at++ - ahead->first;
+    if (!ahead->is_open[i])
+        return false;
+    ahead->is_open[i] = false;
+    *ret_map = ahead->map[i];
+    return true;
+}
+
 enum nd_status nd_dump_file_add(struct dump *dump, const char *relative, size_t *ret_file,
                                 struct nd_error *err)
 {
@@ -241,7 +319,9 @@ enum nd_status nd_dump_file_add(struct dump *dump, const char *relative, size_t 
     const char *const open_name = nd_arena_string(dump->arena, relative);
     if (path == NULL || open_name == NULL)
         return nd_fail_memory(err);
-    const enum nd_status status = nd_folder_map(dump->root_fd, relative, &map, err);
+    const enum nd_status status = ahead_take(dump, relative, &map)
+                                      ? ND_OK
+                                      : nd_folder_map(dump->root_fd, relative, &map, err);
     if (status != ND_OK) {
         nd_error_file(err, path);
         return status;
@@ -253,11 +333,11 @@ void nd_dump_file_rest(struct dump *dump, size_t file)
 {
     struct dump_file *const at = &dump->files[file];
 
-    if (!at->is_mapped || at->open_name == NULL || dump->mapped_count <= MAX_MAPPED)
+    if (!at->is_mapped || at->open_name == NULL || atomic_load(&mapped_count) <= MAX_MAPPED)
         return;
     nd_map_close(&at->map);
     at->is_mapped = false;
-    dump->mapped_count--;
+    atomic_fetch_sub(&mapped_count, 1);
 }
 
 enum nd_status nd_file_reopen(const struct dump *dump, const struct dump_file *file,
@@ -292,6 +372,6 @@ enum nd_status nd_file_wake(struct dump *dump, size_t file, struct nd_error *err
         return ND_OK;
     ND_TRY(nd_file_reopen(dump, at, &at->map, err));
     at->is_mapped = true;
-    dump->mapped_count++;
+    atomic_fetch_add(&mapped_count, 1);
     return ND_OK;
 }

@@ -13,6 +13,13 @@ enum nd_status nd_files_borrow(struct dump *dump, const void *bytes, uint64_t si
                                struct nd_error *err);
 void nd_files_close(struct dump *dump);
 
+/* Says which files nd_dump_file_add will be asked for next, in this order: they are opened
+ * on all processors, some at a time.  A hint: what goes wrong is told when it is asked for.
+ * The names must stay where they are until the last one was added, or *_done. */
+enum nd_status nd_files_ahead(struct dump *dump, const char *const *names, size_t count,
+                              struct nd_error *err);
+void nd_files_ahead_done(struct dump *dump);
+
 /* Maps a file that rests; the mapping is the caller's.  A file that is not what it was
  * when it was indexed is ND_ERR_CHANGED. */
 enum nd_status nd_file_reopen(const struct dump *dump, const struct dump_file *file,

@@ -168,6 +168,10 @@ enum nd_status nd_dump_directory_read(struct dump *dump, const char *folder,
 {
     struct entry_list lists[3] = {{0}};
 
+    if (*folder == '\0' && dump->top != NULL) {
+        *ret_directory = *dump->top;
+        return ND_OK;
+    }
     ND_TRY(nd_root_open(dump, err));
     DIR *const stream = stream_open(dump->root_fd, folder);
     if (stream == NULL)
@@ -190,5 +194,11 @@ enum nd_status nd_dump_directory_read(struct dump *dump, const char *folder,
         .others = lists[2].names,
         .other_count = lists[2].count,
     };
+    if (*folder != '\0')
+        return ND_OK;
+    dump->top = nd_arena_alloc(dump->arena, 1, sizeof *dump->top);
+    if (dump->top == NULL)
+        return nd_fail_memory(err);
+    *dump->top = *ret_directory;
     return ND_OK;
 }

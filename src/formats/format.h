@@ -54,4 +54,7 @@ enum nd_status nd_format_unknown(const struct dump_head *head, struct nd_error *
 /* The same for a word that --input-format does not know: lists the words. */
 enum nd_status nd_format_bad_word(const char *word, struct nd_error *err);
 
+/* Whether a description of raw numbers (NULL: none) can be understood at all. */
+enum nd_status nd_raw_check(const char *raw, struct nd_error *err);
+
 #endif

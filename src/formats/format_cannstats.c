@@ -17,6 +17,7 @@
 #include "formats/cann_op.h"
 #include "formats/format.h"
 #include "formats/log_text.h"
+#include "formats/stream_digits.h"
 
 enum { STATS_MAX_CELLS = 64, STATS_MAX_LINE = 64 * 1024 };
 
@@ -118,7 +119,8 @@ static bool stats_whole(struct slice cell, uint64_t *ret_value)
     return cell.len > 0;
 }
 
-static size_t stats_numbers(const struct stats_row *row, const int *columns,
+/* Whole numbers of whole-numbered tensors are exact. */
+static size_t stats_numbers(const struct stats_row *row, const int *columns, bool is_whole,
                             struct statistics *ret)
 {
     size_t count = 0;
@@ -131,7 +133,9 @@ static size_t stats_numbers(const struct stats_row *row, const int *columns,
         if (cell.len == 0 || nd_log_number(cell.at, end, &value, &half_unit) != end)
             continue;
         ret->value[i] = value;
-        ret->half_unit[i] = half_unit;
+        ret->half_unit[i] = is_whole && i < STATISTIC_MEAN
+                                ? 0
+                                : nd_stream_half_unit(value, half_unit);
         ret->is_nan[i] = value != value;
         count++;
     }
@@ -166,11 +170,14 @@ static enum nd_status stats_slot(struct dump *dump, size_t file,
     const struct cann_format *const format =
         nd_cann_format_named(format_name.at, format_name.len);
 
+    const bool is_whole = dtype != NULL && dtype->dtype != ND_DTYPE_NONE &&
+                          nd_dtype_info(dtype->dtype)->kind != ND_KIND_FLOAT;
+
     slot->extent.file = file;
     slot->evidence = ND_EVIDENCE_STATISTICS;
     slot->dtype = dtype == NULL ? ND_DTYPE_NONE : dtype->dtype;
     slot->dtype_text = nd_arena_copy(dump->arena, type.at, type.len);
-    slot->has_statistics = stats_numbers(row, columns, &slot->statistics) > 0;
+    slot->has_statistics = stats_numbers(row, columns, is_whole, &slot->statistics) > 0;
     stats_shape(stats_cell(row, columns, STATS_SHAPE), format, slot);
     if (format != NULL && *format->axes == '\0')
         slot->layout_text = format->name;

@@ -20,11 +20,9 @@
 #include "base/text.h"
 #include "formats/files.h"
 #include "formats/format.h"
+#include "formats/walk_folders.h"
 
-enum {
-    MAX_DEPTH = 32,
-    MAX_FILES = 1000000,
-};
+enum { MAX_FILES = 1000000 };
 
 struct entry {
     const char *path, *stem;
@@ -101,54 +99,18 @@ static enum nd_status listing_add(struct dump *dump, struct listing *listing,
     return ND_OK;
 }
 
-static const char *path_join(struct dump *dump, const char *folder, const char *name)
+static enum nd_status listing_folder(void *user, struct dump *dump,
+                                     const struct dump_directory *directory,
+                                     struct nd_error *err)
 {
-    return *folder == '\0' ? name : nd_arena_format(dump->arena, "%s/%s", folder, name);
-}
-
-static enum nd_status ignore_others(struct dump *dump,
-                                    const struct dump_directory *directory,
-                                    struct nd_error *err)
-{
-    for (size_t i = 0; i < directory->other_count; i++) {
-        const char *const path = path_join(dump, directory->path, directory->others[i]);
-        const char *const what =
-            path == NULL ? NULL
-                         : nd_arena_format(dump->arena,
-                                           "%s: a link or a device, not followed", path);
-        if (what == NULL)
-            return nd_fail_memory(err);
-        ND_TRY(nd_dump_ignore(dump, what, err));
-    }
-    return ND_OK;
-}
-
-static enum nd_status walk(struct dump *dump, const char *folder, unsigned depth,
-                           struct listing *listing, struct nd_error *err)
-{
-    struct dump_directory directory;
-
-    if (depth == MAX_DEPTH)
-        return nd_fail_key(err, ND_ERR_LIMIT, folder, "at most 32 nested folders", "more");
-    ND_TRY(nd_dump_directory_read(dump, folder, &directory, err));
-    ND_TRY(ignore_others(dump, &directory, err));
-    for (size_t i = 0; i < directory.name_count; i++) {
-        const char *const path = path_join(dump, folder, directory.names[i]);
+    for (size_t i = 0; i < directory->name_count; i++) {
+        const char *const path = nd_walk_path(dump, directory->path, directory->names[i]);
         if (path == NULL)
             return nd_fail_memory(err);
-        if (directory.names[i][0] == '.')
+        if (directory->names[i][0] == '.')
             ND_TRY(nd_dump_ignore(dump, path, err));
         else
-            ND_TRY(listing_add(dump, listing, path, err));
-    }
-    for (size_t i = 0; i < directory.folder_count; i++) {
-        const char *const path = path_join(dump, folder, directory.folders[i]);
-        if (path == NULL)
-            return nd_fail_memory(err);
-        if (directory.folders[i][0] == '.')
-            ND_TRY(nd_dump_ignore(dump, path, err));
-        else
-            ND_TRY(walk(dump, path, depth + 1, listing, err));
+            ND_TRY(listing_add(dump, user, path, err));
     }
     return ND_OK;
 }
@@ -221,6 +183,22 @@ static enum nd_status entry_identify(struct dump *dump, struct listing *listing,
     const char *const what =
         nd_arena_format(dump->arena, "%s: %s", entry->path, reason.found);
     return what == NULL ? nd_fail_memory(err) : nd_dump_ignore(dump, what, err);
+}
+
+static enum nd_status identify_all(struct dump *dump, struct listing *listing,
+                                   struct nd_error *err)
+{
+    const char **const names = nd_arena_alloc(dump->arena, listing->count, sizeof *names);
+
+    if (names == NULL)
+        return nd_fail_memory(err);
+    for (size_t i = 0; i < listing->count; i++)
+        names[i] = listing->entries[i].path;
+    ND_TRY(nd_files_ahead(dump, names, listing->count, err));
+    for (size_t i = 0; i < listing->count; i++)
+        ND_TRY(entry_identify(dump, listing, &listing->entries[i], err));
+    nd_files_ahead_done(dump);
+    return ND_OK;
 }
 
 static enum nd_status ignore_logs(struct dump *dump, struct listing *listing,
@@ -351,11 +329,10 @@ static enum nd_status directory_index(struct dump *dump, size_t file, struct nd_
     struct listing listing = {0};
 
     (void)file;
-    ND_TRY(walk(dump, "", 0, &listing, err));
+    ND_TRY(nd_walk_folders(dump, listing_folder, &listing, err));
     if (listing.count > 1)
         qsort(listing.entries, listing.count, sizeof *listing.entries, by_place);
-    for (size_t i = 0; i < listing.count; i++)
-        ND_TRY(entry_identify(dump, &listing, &listing.entries[i], err));
+    ND_TRY(identify_all(dump, &listing, err));
     ND_TRY(ignore_logs(dump, &listing, err));
     ND_TRY(index_places(dump, &listing, err));
     return listing.read_count > 0 ? ND_OK : fail_empty(dump, &listing, err);

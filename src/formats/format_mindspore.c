@@ -9,6 +9,7 @@
  *   2. rank_{r}/execution_order/ms_execution_order_graph_{g}.csv gives the order
  *      (mindspore_order.c); without it the time stamps do
  *   3. calls and layers are made of all tensors at once (mindspore_layers.c)
+ *   4. a name too long for the file system is put back by mapping.csv (cann_mapping.h)
  *
  * Device files of the O2 mode are those of CANN, which are another format.
  */
@@ -18,10 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "formats/cann_mapping.h"
 #include "formats/cann_tree.h"
 #include "formats/mindspore.h"
+#include "formats/walk_folders.h"
 
-enum { MAX_DEPTH = 16, PROBE_DEPTH = 10, PROBE_ENTRIES = 8192 };
+enum { PROBE_DEPTH = 10, PROBE_ENTRIES = 8192 };
 
 /* --- recognising -----------------------------------------------------------------------
  */
@@ -104,12 +107,6 @@ enum nd_status nd_ms_item_add(struct dump *dump, struct ms_items *items,
     return ND_OK;
 }
 
-static const char *path_of(struct dump *dump, const char *folder, const char *name)
-{
-    return *folder == '\0' ? nd_arena_string(dump->arena, name)
-                           : nd_arena_format(dump->arena, "%s/%s", folder, name);
-}
-
 static bool is_order_table(const char *name)
 {
     static const char head[] = "ms_execution_order_graph_";
@@ -149,30 +146,50 @@ static enum nd_status walk_file(struct reader *reader, const char *path, const c
     return status;
 }
 
-static enum nd_status walk(struct reader *reader, const char *folder, unsigned depth,
-                           struct nd_error *err)
+/* The name that a folder's table puts back, with the extension of what lies there. */
+static const char *long_name(struct dump *dump, const struct cann_mapping *mapping,
+                             const char *name)
 {
-    struct dump *const dump = reader->dump;
-    struct dump_directory directory;
-    struct tree_place place;
+    const char *const found = nd_cann_mapping_name(dump, mapping, name);
+    const size_t len = found == NULL ? 0 : strlen(found);
 
-    if (depth == MAX_DEPTH)
-        return nd_fail_key(err, ND_ERR_LIMIT, folder, "at most 16 nested folders", "more");
-    ND_TRY(nd_dump_directory_read(dump, folder, &directory, err));
-    ND_TRY(nd_tree_place(dump->arena, folder, &place, err));
-    for (size_t i = 0; i < directory.name_count; i++) {
-        const char *const path = path_of(dump, folder, directory.names[i]);
-        if (path == NULL)
-            return nd_fail_memory(err);
-        ND_TRY(walk_file(reader, path, directory.names[i], &place, err));
-    }
-    for (size_t i = 0; i < directory.folder_count; i++) {
-        if (directory.folders[i][0] == '.')
+    if (found == NULL || found == name || (len > 4 && strcmp(found + len - 4, ".npy") == 0) ||
+        strstr(name, ".npy") == NULL)
+        return found;
+    return nd_arena_format(dump->arena, "%s.npy", found);
+}
+
+static enum nd_status folder_mapping(struct dump *dump, const struct dump_directory *directory,
+                                     struct cann_mapping *ret_mapping, struct nd_error *err)
+{
+    *ret_mapping = (struct cann_mapping){0};
+    for (size_t i = 0; i < directory->name_count; i++) {
+        if (strcmp(directory->names[i], ND_CANN_MAPPING) != 0)
             continue;
-        const char *const path = path_of(dump, folder, directory.folders[i]);
+        const char *const path = nd_walk_path(dump, directory->path, ND_CANN_MAPPING);
         if (path == NULL)
             return nd_fail_memory(err);
-        ND_TRY(walk(reader, path, depth + 1, err));
+        ND_TRY(nd_cann_mapping_read(dump, path, ret_mapping, err));
+    }
+    return ND_OK;
+}
+
+static enum nd_status walk_files(void *user, struct dump *dump,
+                                 const struct dump_directory *directory,
+                                 struct nd_error *err)
+{
+    struct tree_place place;
+    struct cann_mapping mapping;
+
+    ND_TRY(nd_tree_place(dump->arena, directory->path, &place, err));
+    ND_TRY(folder_mapping(dump, directory, &mapping, err));
+    for (size_t i = 0; i < directory->name_count; i++) {
+        const char *const path = nd_walk_path(dump, directory->path, directory->names[i]);
+        const char *const name = long_name(dump, &mapping, directory->names[i]);
+        if (path == NULL || name == NULL)
+            return nd_fail_memory(err);
+        if (strcmp(name, ND_CANN_MAPPING) != 0)
+            ND_TRY(walk_file(user, path, name, &place, err));
     }
     return ND_OK;
 }
@@ -185,7 +202,7 @@ static enum nd_status mindspore_index(struct dump *dump, size_t file, struct nd_
     if (dump->is_lone)
         ND_TRY(nd_ms_table(dump, file, -1, -1, &reader.items, err));
     else
-        ND_TRY(walk(&reader, "", 0, err));
+        ND_TRY(nd_walk_folders(dump, walk_files, &reader, err));
     ND_TRY(nd_ms_layers(dump, &reader.items, &reader.order, err));
     if (dump->layer_count > 0)
         return ND_OK;

@@ -58,6 +58,19 @@ static enum nd_status read_description(const char *raw, uint64_t size,
     return ND_OK;
 }
 
+enum nd_status nd_raw_check(const char *raw, struct nd_error *err)
+{
+    struct dump_slot slot = nd_dump_slot_init();
+    uint64_t need;
+
+    if (raw == NULL)
+        return ND_OK;
+    ND_TRY(read_description(raw, 0, &slot, err));
+    if (!nd_shape_bytes(&slot.storage, nd_dtype_info(slot.dtype)->size, &need))
+        return fail_description(raw, raw, "a shape below 2^63 bytes", err);
+    return ND_OK;
+}
+
 static int raw_probe(const struct dump_head *head)
 {
     (void)head;

@@ -6,6 +6,7 @@
 #include "formats/json_in.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,8 @@ static void json_copy_quoting_nan(const unsigned char *bytes, uint64_t size, cha
     *dst = '\0';
 }
 
+static pthread_mutex_t parser = PTHREAD_MUTEX_INITIALIZER;
+
 enum nd_status nd_json_parse(const unsigned char *bytes, uint64_t size, bool allow_nan,
                              cJSON **ret_root, struct nd_error *err)
 {
@@ -89,7 +92,10 @@ enum nd_status nd_json_parse(const unsigned char *bytes, uint64_t size, bool all
         memcpy(copy, bytes + first, (size_t)(end - first));
         copy[end - first] = '\0';
     }
+    /* cJSON keeps the place of its last error in one variable for all threads. */
+    pthread_mutex_lock(&parser);
     cJSON *root = cJSON_ParseWithOpts(copy, NULL, true);
+    pthread_mutex_unlock(&parser);
     free(copy);
     if (root == NULL)
         return nd_fail_memory(err); /* the text is valid, so nothing else can fail */

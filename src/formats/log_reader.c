@@ -21,6 +21,7 @@ enum {
 
 struct log_reader {
     struct cursor in;
+    char line_end;
     enum log_side side;
     char *line;
     struct log_table table;
@@ -31,7 +32,8 @@ struct log_reader {
 
 static bool log_reader_init(struct log_reader *reader, struct cursor in, enum log_side side)
 {
-    *reader = (struct log_reader){.in = in, .side = side};
+    *reader =
+        (struct log_reader){.in = in, .line_end = nd_log_line_end(&in), .side = side};
     reader->line = malloc(ND_LOG_LINE_MAX + 1);
     return reader->line != NULL;
 }
@@ -80,7 +82,7 @@ static bool log_next(struct log_reader *reader, size_t *ret_count)
 {
     size_t len;
 
-    if (!nd_log_line(&reader->in, reader->line, &len))
+    if (!nd_log_line(&reader->in, reader->line_end, reader->line, &len))
         return false;
     *ret_count = len == 0 ? 0 : log_parse(reader, reader->line, reader->line + len);
     return true;

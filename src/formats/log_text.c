@@ -95,13 +95,24 @@ static size_t line_clean(const unsigned char *p, size_t len, char *buf)
     return out;
 }
 
-bool nd_log_line(struct cursor *in, char *buf, size_t *ret_len)
+char nd_log_line_end(const struct cursor *in)
+{
+    const unsigned char *first = in->bytes + in->at;
+    const size_t left = (size_t)(in->size - in->at);
+
+    return left > 0 && memchr(first, '\n', left) == NULL &&
+                   memchr(first, '\r', left) != NULL
+               ? '\r'
+               : '\n';
+}
+
+bool nd_log_line(struct cursor *in, char line_end, char *buf, size_t *ret_len)
 {
     if (in->at >= in->size)
         return false;
     const unsigned char *first = in->bytes + in->at;
     const size_t left = (size_t)(in->size - in->at);
-    const unsigned char *newline = memchr(first, '\n', left);
+    const unsigned char *newline = memchr(first, line_end, left);
     size_t len = newline == NULL ? left : (size_t)(newline - first);
 
     in->at += newline == NULL ? left : len + 1;

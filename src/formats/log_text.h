@@ -27,8 +27,11 @@ struct slice {
     size_t len;
 };
 
+/* What ends the lines of a text: '\r' where no '\n' stands in all of it, as in files that an
+ * old Mac or a terminal's recorder wrote. */
+char nd_log_line_end(const struct cursor *in);
 /* Reads the next line into buf[ND_LOG_LINE_MAX + 1]; false at the end of the text. */
-bool nd_log_line(struct cursor *in, char *buf, size_t *ret_len);
+bool nd_log_line(struct cursor *in, char line_end, char *buf, size_t *ret_len);
 
 /*
  * A number as logs print it: sign, digits (grouped by commas in threes or not), fraction,

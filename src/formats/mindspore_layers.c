@@ -150,6 +150,39 @@ static enum nd_order find_places(struct ms_order *places, struct group *groups,
     return all ? ND_ORDER_RECORDED : any_time ? ND_ORDER_TIMESTAMP : ND_ORDER_NAME;
 }
 
+/* A head with the framework's shape over bytes in a device layout, padding and all, as an
+ * early writer leaves them: the bytes are more than the shape takes. */
+static void slot_device_order(const struct dump *dump, const char *layout_name,
+                              struct dump_slot *slot)
+{
+    static const uint32_t blocks[] = {16, 32, 8, 4, 64};
+    const struct layout *const layout =
+        layout_name == NULL ? NULL : nd_layout_by_name(layout_name);
+    const struct nd_shape host = slot->storage;
+    uint64_t bytes;
+
+    if (layout == NULL || !nd_layout_padded(layout) || slot->broken != NULL ||
+        slot->dtype == ND_DTYPE_NONE || slot->extent.codec != CODEC_STORED)
+        return;
+    const unsigned size = nd_dtype_info(slot->dtype)->size;
+    const uint64_t left = dump->files[slot->extent.file].size - slot->extent.offset;
+    if (!nd_shape_bytes(&host, size, &bytes) || bytes >= left)
+        return;
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        struct nd_shape stored;
+        if (!nd_layout_storage(layout, &host, blocks[i], &stored) ||
+            !nd_shape_bytes(&stored, size, &bytes) || bytes != left)
+            continue;
+        slot->extent.size = slot->extent.raw_size = left;
+        slot->storage = stored;
+        slot->logical = host;
+        slot->has_logical = true;
+        slot->layout = layout;
+        slot->layout_text = slot->note = NULL;
+        return;
+    }
+}
+
 /* The slot of an item, with the values of its file. */
 static enum nd_status item_slot(struct dump *dump, const struct ms_item *item,
                                 struct dump_slot *ret_slot, struct nd_error *err)
@@ -161,6 +194,7 @@ static enum nd_status item_slot(struct dump *dump, const struct ms_item *item,
     if (item->values.real_dtype != ret_slot->dtype)
         ret_slot->real_dtype = item->values.real_dtype;
     ret_slot->layout_text = item->values.layout_text;
+    slot_device_order(dump, item->values.layout_text, ret_slot);
     return ND_OK;
 }
 

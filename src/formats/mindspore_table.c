@@ -11,13 +11,13 @@
  *   5. numbers have six significant digits or more, without trailing zeros: 3 is 3.00000
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
 #include "base/text.h"
 #include "formats/log_text.h"
 #include "formats/mindspore.h"
+#include "formats/stream_digits.h"
 
 enum { MAX_CELLS = 64, MAX_LINE = 64 * 1024 };
 
@@ -188,22 +188,6 @@ static bool read_shape(struct slice text, struct nd_shape *ret_shape)
     return true;
 }
 
-/* Rule 5: what the last digit leaves open, where trailing zeros were dropped. */
-static double open_half_unit(double value, double printed)
-{
-    char text[40];
-    double six;
-
-    if (value == 0 || !isfinite(value))
-        return 0;
-    snprintf(text, sizeof text, "%.5e", fabs(value));
-    const int exponent = atoi(strchr(text, 'e') + 1);
-    snprintf(text, sizeof text, "5e%d", exponent - 6);
-    return nd_number_read(text, text + strlen(text), &six) != NULL && six < printed
-               ? six
-               : printed;
-}
-
 static void read_statistics(const struct table *table, struct dump_slot *slot)
 {
     uint64_t count;
@@ -223,7 +207,7 @@ static void read_statistics(const struct table *table, struct dump_slot *slot)
         const bool is_exact = slot->dtype != ND_DTYPE_NONE && s < STATISTIC_MEAN &&
                               nd_dtype_info(slot->dtype)->kind != ND_KIND_FLOAT;
         slot->statistics.value[s] = value;
-        slot->statistics.half_unit[s] = is_exact ? 0 : open_half_unit(value, half_unit);
+        slot->statistics.half_unit[s] = is_exact ? 0 : nd_stream_half_unit(value, half_unit);
         slot->statistics.is_nan[s] = isnan(value);
         slot->has_statistics = true;
     }

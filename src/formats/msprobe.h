@@ -104,6 +104,7 @@ struct msprobe_record {
     struct msprobe_name name;
     bool recompute;
     const struct msprobe_record *parent; /* NULL: none that was dumped */
+    const char *frame; /* of a call: the module around it, dumped or not; NULL: unknown */
 };
 
 struct msprobe_reader {

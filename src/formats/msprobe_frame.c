@@ -7,7 +7,7 @@
  *   3. level L1 leaves it empty
  *
  * A layer's parent is the nearest node above it that was dumped, and that layer is a
- * container.  A forward call below a backward one is a recomputation, whether or not its
+ * container; the frame of a function's call is the nearest module, dumped or not.  A forward call below a backward one is a recomputation, whether or not its
  * record says so.  What points in a circle has no parent.
  */
 #include <stdlib.h>
@@ -23,6 +23,7 @@ struct node {
     /* of the nodes above, the node itself excluded; filled by climb() */
     enum { FRESH, BUSY, DONE } state;
     struct msprobe_record *nearest;
+    const char *frame; /* the nearest module, with a record or without */
     bool in_backward, is_circle;
 };
 
@@ -143,6 +144,23 @@ static struct msprobe_record *record_above(struct msprobe_reader *reader,
     return node->parent->record != NULL ? node->parent->record : node->parent->nearest;
 }
 
+static bool is_module(const char *text)
+{
+    struct msprobe_name name;
+
+    nd_msprobe_name_read(text, &name);
+    return name.is_module;
+}
+
+static const char *frame_above(const struct node *node)
+{
+    if (node->is_circle || node->parent_name == NULL)
+        return NULL;
+    if (is_module(node->parent_name))
+        return node->parent_name;
+    return node->parent == NULL ? NULL : node->parent->frame;
+}
+
 /* Fills a node from those above it; `path` has room for every node. */
 static void climb(struct msprobe_reader *reader, struct node *node, struct node **path)
 {
@@ -159,6 +177,7 @@ static void climb(struct msprobe_reader *reader, struct node *node, struct node 
             at->is_circle = true;
         }
         at->nearest = record_above(reader, at);
+        at->frame = frame_above(at);
         at->in_backward =
             at->parent != NULL && (at->parent->in_backward || is_backward(at->parent));
         at->state = DONE;
@@ -173,6 +192,8 @@ static void apply(struct msprobe_reader *reader, const struct node *node)
     if (record == NULL)
         return;
     layers[record->layer].micro_step = node->micro_step;
+    if (!record->name.is_module)
+        record->frame = node->frame;
     if (node->in_backward && record->name.direction == DIRECTION_FORWARD)
         record->recompute = true;
     if (node->nearest == NULL || node->nearest == record)

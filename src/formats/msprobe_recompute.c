@@ -238,6 +238,10 @@ static void keep_parents(struct msprobe_reader *reader)
         const struct msprobe_record *const record = &reader->records[i];
         if (record->parent != NULL)
             layers[record->layer].parent = layers[record->parent->layer].name;
+        const struct msprobe_record *const frame =
+            record->frame == NULL ? NULL : nd_msprobe_find(reader, record->frame);
+        layers[record->layer].frame =
+            frame != NULL ? layers[frame->layer].name : record->frame;
     }
 }
 

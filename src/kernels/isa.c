@@ -9,6 +9,19 @@
 #include "kernels/kernel_set.h"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
+
+/* gcc before 11 has no word for it.  AVX2, which stands beside it, tells that the system
+ * keeps the registers. */
+static bool isa_has_f16c(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
+#if defined(__x86_64__)
 #define ISA_IF_X86(value, otherwise) (value)
 #else
 #define ISA_IF_X86(value, otherwise) (otherwise)

@@ -4,19 +4,27 @@
 #ifndef ND_KERNELS_KERNEL_SET_H
 #define ND_KERNELS_KERNEL_SET_H
 
+#include "kernels/detail_step.h"
 #include "kernels/lanes.h"
 
 typedef void (*kernel_decode)(const unsigned char *bytes, size_t n, double *ret);
+/* About n <= MOMENTS_BLOCK positions of a block from flat index `at`, which is a multiple of
+ * PAIR_STEP within the block. */
+typedef void (*kernel_add)(struct lanes_run *run, const unsigned char *r,
+                           const unsigned char *c, size_t n, uint64_t at);
 
 struct kernel_set {
     enum isa isa;
     kernel_decode decode[ND_DTYPE_COUNT]; /* packed elements to doubles; NULL: complex */
+    kernel_add add;                       /* to the sums, counts and extremes */
+    kernel_add pivot;                     /* to the sums about the pivot, after all of them */
     /*
-     * Adds n positions, which start at a multiple of PAIR_STEP within their block; n is
-     * PAIR_STEP but for the last step of a tensor.  `at` is the flat index of the first.
+     * Adds a whole block whose bytes are equal on both sides, of types that floats hold.
+     * False: nothing was added, it has to go through add().  NULL: equal bytes are not told
+     * from others.
      */
-    void (*step)(struct lanes_run *run, const unsigned char *r, const unsigned char *c,
-                 size_t n, uint64_t at);
+    bool (*same)(struct lanes_run *run, const unsigned char *bytes, uint64_t at);
+    struct detail_kernels detail;
 };
 
 #define ND_ISA_ROW(word, id, arch, detected)                                               \

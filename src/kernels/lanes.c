@@ -5,14 +5,28 @@
 
 #include <string.h>
 
-void nd_lanes_init(struct lanes *lanes)
+void nd_lanes_block_begin(struct lanes_run *run)
 {
-    memset(lanes->sum, 0, sizeof lanes->sum);
-    lanes_extremes_init(&lanes->extremes);
+    run->lanes = &run->room[0];
+    run->spare = &run->room[1];
+    memset(run->lanes, 0, sizeof *run->lanes);
+    run->block_n = run->moments->n;
+    run->odd_before = run->odd != 0;
+    run->odd = 0;
 }
 
-/* 16 lanes to 8, 4, 2, 1. */
-static double lanes_sum(const double *lane)
+void nd_lanes_mirror(struct lanes_run *run)
+{
+    struct lanes *const lanes = run->lanes;
+
+    memset(lanes->sum[LANE_ABS], 0, sizeof lanes->sum[LANE_ABS]);
+    memset(lanes->sum[LANE_EE], 0, sizeof lanes->sum[LANE_EE]);
+    memcpy(lanes->sum[LANE_C], lanes->sum[LANE_R], sizeof lanes->sum[LANE_C]);
+    memcpy(lanes->sum[LANE_CC], lanes->sum[LANE_RR], sizeof lanes->sum[LANE_CC]);
+    memcpy(lanes->sum[LANE_RC], lanes->sum[LANE_RR], sizeof lanes->sum[LANE_RC]);
+}
+
+double nd_lanes_sum(const double *lane)
 {
     double sum[MOMENTS_LANES];
 
@@ -23,30 +37,109 @@ static double lanes_sum(const double *lane)
     return sum[0];
 }
 
-void nd_lanes_fold(const struct lanes *lanes, struct nd_moments *moments)
+static void lanes_fold_end(const double *lane, const float *end, double sign,
+                           double *inout)
 {
-    double *const into[LANE_DIFFER] = {
-        [LANE_ABS] = &moments->sum_abs, [LANE_EE] = &moments->sum_ee,
-        [LANE_R] = &moments->sum_r,     [LANE_C] = &moments->sum_c,
-        [LANE_RR] = &moments->sum_rr,   [LANE_CC] = &moments->sum_cc,
-        [LANE_RC] = &moments->sum_rc,   [LANE_PR] = &moments->sum_pr,
-        [LANE_PC] = &moments->sum_pc,   [LANE_PRR] = &moments->sum_prr,
-        [LANE_PCC] = &moments->sum_pcc, [LANE_PRC] = &moments->sum_prc,
-    };
+    double most[MOMENTS_LANES];
 
-    for (int sum = 0; sum < LANE_DIFFER; sum++)
-        *into[sum] += lanes_sum(lanes->sum[sum]);
-    moments->differ += (uint64_t)lanes_sum(lanes->sum[LANE_DIFFER]);
-    for (int side = 0; side < 2; side++) {
-        const double min = lanes_least(lanes->extremes.min[side]);
-        const double max = lanes_greatest(lanes->extremes.max[side]);
-        /* Adding +0 makes a negative zero positive: which of the two came first does not
-         * matter then. */
-        if (min < moments->min[side])
-            moments->min[side] = min + 0.0;
-        if (max > moments->max[side])
-            moments->max[side] = max + 0.0;
+    for (int l = 0; l < MOMENTS_LANES; l++) {
+        const double value = (double)end[l] * sign, other = lane[l] * sign;
+        most[l] = value > other ? value : other;
     }
+    for (int half = MOMENTS_LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            most[l] = most[l + half] > most[l] ? most[l + half] : most[l];
+    /* Adding +0 makes a negative zero positive: which of the two came first does not
+     * matter then. */
+    if (most[0] > *inout * sign)
+        *inout = most[0] * sign + 0.0;
+}
+
+void nd_lanes_chunk_begin(struct lanes_run *run)
+{
+    lanes_extremes_init(&run->extremes);
+    lanes_ends_init(&run->ends);
+    run->has_largest = false;
+    run->place.n = 0;
+}
+
+void nd_lanes_chunk_end(struct lanes_run *run)
+{
+    struct nd_moments *const moments = run->moments;
+
+    for (int side = 0; side < 2; side++) {
+        lanes_fold_end(run->extremes.min[side], run->ends.min[side], -1.0,
+                       &moments->min[side]);
+        lanes_fold_end(run->extremes.max[side], run->ends.max[side], 1.0,
+                       &moments->max[side]);
+    }
+    for (int l = 0; l < MOMENTS_LANES; l++)
+        moments->differ += (uint64_t)run->ends.differ[l];
+    if (run->place.n > 0)
+        nd_lanes_find_largest(run);
+}
+
+static void lanes_add_pivoted(struct nd_moments *moments, const double *sum)
+{
+    moments->sum_pr += sum[PIVOT_R];
+    moments->sum_pc += sum[PIVOT_C];
+    moments->sum_prr += sum[PIVOT_RR];
+    moments->sum_pcc += sum[PIVOT_CC];
+    moments->sum_prc += sum[PIVOT_RC];
+}
+
+/*
+ * The sums about the pivot follow from the others where little cancels: where the squares
+ * about the pivot are a 64th or more of those that they are the difference of, at most six
+ * of 53 bits are lost.  Else (a mean far larger than the spread) they are added up by
+ * themselves.  NaN compares false: then too.
+ */
+static bool lanes_pivot_follows(const double *sum, double n, const struct moments_pivot *pivot,
+                                double *ret)
+{
+    const double kept = 64.0;
+    const double p = pivot->r, q = pivot->c;
+
+    ret[PIVOT_R] = sum[LANE_R] - p * n;
+    ret[PIVOT_C] = sum[LANE_C] - q * n;
+    ret[PIVOT_RR] = (sum[LANE_RR] - p * sum[LANE_R]) - p * ret[PIVOT_R];
+    ret[PIVOT_CC] = (sum[LANE_CC] - q * sum[LANE_C]) - q * ret[PIVOT_C];
+    ret[PIVOT_RC] = (sum[LANE_RC] - p * sum[LANE_C]) - q * ret[PIVOT_R];
+    return ret[PIVOT_RR] * kept >= sum[LANE_RR] + p * p * n &&
+           ret[PIVOT_CC] * kept >= sum[LANE_CC] + q * q * n;
+}
+
+bool nd_lanes_block_end(struct lanes_run *run)
+{
+    struct nd_moments *const moments = run->moments;
+    double sum[LANE_SUMS], pivoted[PIVOT_SUMS];
+
+    for (int k = 0; k < LANE_SUMS; k++)
+        sum[k] = nd_lanes_sum(run->lanes->sum[k]);
+    moments->sum_abs += sum[LANE_ABS];
+    moments->sum_ee += sum[LANE_EE];
+    moments->sum_r += sum[LANE_R];
+    moments->sum_c += sum[LANE_C];
+    moments->sum_rr += sum[LANE_RR];
+    moments->sum_cc += sum[LANE_CC];
+    moments->sum_rc += sum[LANE_RC];
+    if (run->pair->is_complex)
+        return true;
+    if (lanes_pivot_follows(sum, (double)(moments->n - run->block_n), &run->pivot, pivoted)) {
+        lanes_add_pivoted(moments, pivoted);
+        return true;
+    }
+    memset(run->pivoted, 0, sizeof run->pivoted);
+    return false;
+}
+
+void nd_lanes_pivot_end(struct lanes_run *run)
+{
+    double sum[PIVOT_SUMS];
+
+    for (int k = 0; k < PIVOT_SUMS; k++)
+        sum[k] = nd_lanes_sum(run->pivoted[k]);
+    lanes_add_pivoted(run->moments, sum);
 }
 
 static void lanes_count_side(struct side_counts *counts, double value)
@@ -73,42 +166,29 @@ static void lanes_count_odd(struct nd_moments *moments, enum pair_state state, d
     lanes_count_side(&moments->side[1], c);
 }
 
-void nd_lanes_sort_out(struct lanes_run *run, const double *r, const double *c, size_t n,
-                       struct lanes_kept *ret)
+void nd_lanes_sort_rest(struct lanes_run *run, const double *r, const double *c, size_t n,
+                        struct lanes_kept *kept)
 {
-    struct nd_moments *const moments = run->moments;
     const struct pair *const pair = run->pair;
 
-    memset(ret, 0, sizeof *ret);
     for (size_t i = 0; i < n; i++) {
-        const enum pair_state state = pair_is_ordinary(pair, r[i], c[i])
-                                          ? PAIR_KEPT
-                                          : nd_pair_state(pair, r[i], c[i]);
-        if (state != PAIR_KEPT) {
-            lanes_count_odd(moments, state, r[i], c[i]);
+        if (kept->flag[i] != 0.0)
             continue;
-        }
-        if (ret->count++ == 0) {
-            ret->first[0] = r[i];
-            ret->first[1] = c[i];
-        }
-        ret->flag[i] = 1.0;
+        const enum pair_state state = nd_pair_state(pair, r[i], c[i]);
+        if (state == PAIR_KEPT)
+            kept->flag[i] = 1.0;
+        else
+            lanes_count_odd(run->moments, state, r[i], c[i]);
     }
-    /* The pass counts what differs after scaling; here is what scaling hides. */
-    for (size_t i = 0; pair->scale != 1.0 && i < n; i++)
-        moments->differ +=
-            ret->flag[i] != 0.0 && r[i] != c[i] && r[i] * pair->scale == c[i] * pair->scale;
-    moments->n += ret->count;
 }
 
 static void lanes_add(struct lanes_run *run, const struct pair_values *values, unsigned i,
                       uint64_t at)
 {
     struct nd_moments *const moments = run->moments;
-    struct lanes *const lanes = &run->lanes;
     const unsigned l = i % MOMENTS_LANES;
-    const double r = values->r[i], c = values->c[i], d = values->abs[i];
-    const double x = r * run->pair->scale, y = c * run->pair->scale;
+    const double d = values->abs[i], of[2] = {values->r[i], values->c[i]};
+    const double x = of[0] * run->pair->scale, y = of[1] * run->pair->scale;
     const double terms[LANE_SUMS] = {
         [LANE_ABS] = d,
         [LANE_EE] = d * d,
@@ -117,45 +197,103 @@ static void lanes_add(struct lanes_run *run, const struct pair_values *values, u
         [LANE_RR] = x * x,
         [LANE_CC] = y * y,
         [LANE_RC] = values->product[i],
-        [LANE_DIFFER] = values->differs[i] ? 1.0 : 0.0,
     };
 
     for (int sum = 0; sum < LANE_SUMS; sum++)
-        lanes->sum[sum][l] += terms[sum];
-    if (!run->pair->is_complex) {
-        const double u = x - run->pivot.r, v = y - run->pivot.c;
-        lanes->sum[LANE_PR][l] += u;
-        lanes->sum[LANE_PC][l] += v;
-        lanes->sum[LANE_PRR][l] += u * u;
-        lanes->sum[LANE_PCC][l] += v * v;
-        lanes->sum[LANE_PRC][l] += u * v;
-    }
-    const double of[2] = {r, c};
+        run->lanes->sum[sum][l] += terms[sum];
     for (int side = 0; side < 2; side++) {
-        double *const min = &lanes->extremes.min[side][l];
-        double *const max = &lanes->extremes.max[side][l];
+        double *const min = &run->extremes.min[side][l];
+        double *const max = &run->extremes.max[side][l];
         *min = of[side] < *min ? of[side] : *min;
         *max = of[side] > *max ? of[side] : *max;
     }
     if (!run->has_largest || d > moments->max_abs) {
         run->has_largest = true;
+        run->place.n = 0;
         moments->max_abs = d;
         moments->max_abs_at = at + i;
     }
     moments->n++;
+    moments->differ += values->differs[i] ? 1 : 0;
 }
 
-void nd_lanes_step_exact(struct lanes_run *run, const unsigned char *r,
-                         const unsigned char *c, size_t n, uint64_t at)
+static void lanes_step_exact(struct lanes_run *run, const struct pair_values *values,
+                             uint64_t at)
+{
+    for (unsigned i = 0; i < values->n; i++) {
+        if (values->state[i] == PAIR_KEPT)
+            lanes_add(run, values, i, at);
+        else
+            lanes_count_odd(run->moments, (enum pair_state)values->state[i], values->r[i],
+                            values->c[i]);
+    }
+}
+
+void nd_lanes_add_exact(struct lanes_run *run, const unsigned char *r,
+                        const unsigned char *c, size_t n, uint64_t at)
 {
     struct pair_values values;
 
-    nd_pair_read(run->pair, r, c, (unsigned)n, &values);
-    for (unsigned i = 0; i < values.n; i++) {
-        if (values.state[i] == PAIR_KEPT)
-            lanes_add(run, &values, i, at);
-        else
-            lanes_count_odd(run->moments, (enum pair_state)values.state[i], values.r[i],
-                            values.c[i]);
+    for (size_t i = 0; i < n; i += PAIR_STEP) {
+        nd_pair_read(run->pair, r + i * run->pair->size[0], c + i * run->pair->size[1],
+                     n - i < PAIR_STEP ? (unsigned)(n - i) : PAIR_STEP, &values);
+        lanes_step_exact(run, &values, at + i);
     }
+}
+
+static void lanes_pivot_step(struct lanes_run *run, const struct pair_values *values)
+{
+    const double scale = run->pair->scale;
+
+    for (unsigned i = 0; i < values->n; i++) {
+        if (values->state[i] != PAIR_KEPT)
+            continue;
+        const double u = values->r[i] * scale - run->pivot.r;
+        const double v = values->c[i] * scale - run->pivot.c;
+        const double terms[PIVOT_SUMS] = {u, v, u * u, v * v, u * v};
+        for (int sum = 0; sum < PIVOT_SUMS; sum++)
+            run->pivoted[sum][i % MOMENTS_LANES] += terms[sum];
+    }
+}
+
+void nd_lanes_pivot_exact(struct lanes_run *run, const unsigned char *r,
+                          const unsigned char *c, size_t n, uint64_t at)
+{
+    struct pair_values values;
+
+    (void)at;
+    for (size_t i = 0; i < n; i += PAIR_STEP) {
+        nd_pair_read(run->pair, r + i * run->pair->size[0], c + i * run->pair->size[1],
+                     n - i < PAIR_STEP ? (unsigned)(n - i) : PAIR_STEP, &values);
+        lanes_pivot_step(run, &values);
+    }
+}
+
+/* Among n pairs of doubles. */
+static size_t lanes_first_with(const double *r, const double *c, size_t n, double largest)
+{
+    size_t i = 0;
+
+    while (i < n && fabs(c[i] - r[i]) != largest)
+        i++;
+    return i;
+}
+
+void nd_lanes_find_largest(struct lanes_run *run)
+{
+    const struct lanes_place *const place = &run->place;
+    const struct pair *const pair = run->pair;
+    double r[PAIR_STEP], c[PAIR_STEP];
+
+    for (size_t at = 0; at < place->n; at += PAIR_STEP) {
+        const size_t left = place->n - at, n = left < PAIR_STEP ? left : PAIR_STEP;
+        run->decode[0](place->r + at * pair->size[0], n, r);
+        run->decode[1](place->c + at * pair->size[1], n, c);
+        const size_t found = lanes_first_with(r, c, n, run->moments->max_abs);
+        if (found < n) {
+            run->moments->max_abs_at = place->at + at + found;
+            break;
+        }
+    }
+    run->place.n = 0;
 }

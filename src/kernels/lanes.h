@@ -10,66 +10,97 @@
 #include "kernels/moments.h"
 #include "kernels/pair.h"
 
+enum {
+    LANES_STEPS = MOMENTS_BLOCK / PAIR_STEP,
+    LANES_LINE = 64,   /* of a cache */
+    LANES_AHEAD = 4096 /* bytes that are prefetched before they are needed */
+};
+
 _Static_assert(PAIR_STEP % MOMENTS_LANES == 0 && MOMENTS_BLOCK % PAIR_STEP == 0 &&
-                   MOMENTS_CHUNK % MOMENTS_BLOCK == 0,
-               "steps fill blocks and blocks fill chunks");
+                   MOMENTS_CHUNK % MOMENTS_BLOCK == 0 && LANES_STEPS <= 32,
+               "steps fill blocks, blocks fill chunks, and a block's steps fit a word");
 
 /* The sums of struct nd_moments, in its order. */
-enum lane_sum {
-    LANE_ABS,
-    LANE_EE,
-    LANE_R,
-    LANE_C,
-    LANE_RR,
-    LANE_CC,
-    LANE_RC,
-    LANE_PR,
-    LANE_PC,
-    LANE_PRR,
-    LANE_PCC,
-    LANE_PRC,
-    LANE_DIFFER, /* a count, exact as a double */
-    LANE_SUMS
-};
-
-struct lanes_extremes {
-    double min[2][MOMENTS_LANES], max[2][MOMENTS_LANES];
-};
+enum lane_sum { LANE_ABS, LANE_EE, LANE_R, LANE_C, LANE_RR, LANE_CC, LANE_RC, LANE_SUMS };
+/* Those about the pivot. */
+enum pivot_sum { PIVOT_R, PIVOT_C, PIVOT_RR, PIVOT_CC, PIVOT_RC, PIVOT_SUMS };
 
 /* The accumulators of one block: element i of the block belongs to lane i % 16. */
 struct lanes {
     double sum[LANE_SUMS][MOMENTS_LANES];
-    struct lanes_extremes extremes;
 };
 
-/* What one chunk carries from step to step. */
+/* Least and largest values: [reference, candidate].  Their lanes mean nothing. */
+struct lanes_extremes {
+    double min[2][MOMENTS_LANES], max[2][MOMENTS_LANES];
+};
+struct lanes_ends { /* of values that floats hold; and how many pairs of them differ */
+    float min[2][MOMENTS_LANES], max[2][MOMENTS_LANES];
+    int32_t differ[MOMENTS_LANES];
+};
+
+typedef void (*kernel_decode)(const unsigned char *bytes, size_t n, double *ret);
+
+/* What one chunk carries from step to step, and within a block. */
 struct lanes_run {
     const struct pair *pair;
+    kernel_decode decode[2];    /* of the sides, by the kernels at work */
     struct moments_pivot pivot; /* times the scale */
-    struct lanes lanes;         /* of the block at hand */
     bool has_largest;           /* moments->max_abs and its index are set */
     struct nd_moments *moments; /* counts and the largest |e| go straight there */
+
+    struct lanes_extremes extremes;
+    struct lanes_ends ends;
+    /* Elements among which the largest |e| lies, whose place is not yet known; n 0: it is. */
+    struct lanes_place {
+        const unsigned char *r, *c;
+        size_t n;
+        uint64_t at;
+    } place;
+
+    /* Of the block at hand. */
+    struct lanes *lanes, *spare; /* a step adds from the one into the other, and swaps them */
+    struct lanes room[2];
+    double pivoted[PIVOT_SUMS][MOMENTS_LANES];
+    uint64_t block_n; /* moments->n when the block began */
+    uint32_t odd;     /* bit k: step k holds positions that do not count */
+    bool odd_before;  /* the block before had such steps */
 };
 
-/* What an odd step holds: which positions count (1 or 0, a double so that selecting by it
- * is vector code), and the first of them. */
+/* Which positions of an odd step count: 1 or 0, a double so that selecting by it is vector
+ * code. */
 struct lanes_kept {
     double flag[PAIR_STEP];
-    double first[2];
-    uint64_t count;
 };
 
-void nd_lanes_init(struct lanes *lanes);
-/* Folds the lanes in their fixed tree and adds the block to the chunk. */
-void nd_lanes_fold(const struct lanes *lanes, struct nd_moments *moments);
+/* The fixed tree: 16 lanes to 8, 4, 2, 1. */
+double nd_lanes_sum(const double *lane);
 
-/* Counts every position of an odd step and finds those that are in the sums. */
-void nd_lanes_sort_out(struct lanes_run *run, const double *r, const double *c, size_t n,
-                       struct lanes_kept *ret);
+void nd_lanes_chunk_begin(struct lanes_run *run);
+/* Extremes, and the place of the largest |e|. */
+void nd_lanes_chunk_end(struct lanes_run *run);
 
-/* A kernel's step, one element at a time: for complex elements and 64-bit integers. */
-void nd_lanes_step_exact(struct lanes_run *run, const unsigned char *r,
-                         const unsigned char *c, size_t n, uint64_t at);
+void nd_lanes_block_begin(struct lanes_run *run);
+/* Both sides are the same, and the reference's sums and ends are there: makes the others. */
+void nd_lanes_mirror(struct lanes_run *run);
+/* Folds the lanes in their fixed tree and adds the block to the chunk.  False: the sums
+ * about the pivot are still wanted, from the lanes made for them. */
+bool nd_lanes_block_end(struct lanes_run *run);
+void nd_lanes_pivot_end(struct lanes_run *run);
+
+/* The positions of an odd step without a flag: counts them, and flags those that count. */
+void nd_lanes_sort_rest(struct lanes_run *run, const double *r, const double *c, size_t n,
+                        struct lanes_kept *kept);
+
+/* What a kernel set offers, one element at a time: for complex elements and 64-bit
+ * integers, and as the plain form of the rules. */
+void nd_lanes_add_exact(struct lanes_run *run, const unsigned char *r,
+                        const unsigned char *c, size_t n, uint64_t at);
+void nd_lanes_pivot_exact(struct lanes_run *run, const unsigned char *r,
+                          const unsigned char *c, size_t n, uint64_t at);
+
+/* The place of moments->max_abs, which lies in run->place. */
+void nd_lanes_find_largest(struct lanes_run *run);
 
 static inline void lanes_extremes_init(struct lanes_extremes *extremes)
 {
@@ -78,6 +109,17 @@ static inline void lanes_extremes_init(struct lanes_extremes *extremes)
             extremes->min[side][l] = HUGE_VAL;
             extremes->max[side][l] = -HUGE_VAL;
         }
+}
+
+static inline void lanes_ends_init(struct lanes_ends *ends)
+{
+    for (int side = 0; side < 2; side++)
+        for (int l = 0; l < MOMENTS_LANES; l++) {
+            ends->min[side][l] = HUGE_VALF;
+            ends->max[side][l] = -HUGE_VALF;
+        }
+    for (int l = 0; l < MOMENTS_LANES; l++)
+        ends->differ[l] = 0;
 }
 
 static inline void lanes_extremes_add(struct lanes_extremes *into,
@@ -89,15 +131,6 @@ static inline void lanes_extremes_add(struct lanes_extremes *into,
             into->min[side][l] = min < into->min[side][l] ? min : into->min[side][l];
             into->max[side][l] = max > into->max[side][l] ? max : into->max[side][l];
         }
-}
-
-static inline double lanes_least(const double *lane)
-{
-    double least = lane[0];
-
-    for (int l = 1; l < MOMENTS_LANES; l++)
-        least = lane[l] < least ? lane[l] : least;
-    return least;
 }
 
 static inline double lanes_greatest(const double *lane)
@@ -129,15 +162,6 @@ static inline bool lanes_any_above(const double *lane, double bound)
     return any != 0;
 }
 
-static inline bool lanes_all_zero(const double *lane)
-{
-    unsigned any = 0;
-
-    for (int l = 0; l < MOMENTS_LANES; l++)
-        any |= lane[l] == 0.0 ? 0U : 1U;
-    return any == 0;
-}
-
 /* Only values as low as a mask constant on both sides can be masked. */
 static inline bool lanes_may_hold_masks(const struct pair *pair,
                                         const struct lanes_extremes *step)
@@ -157,19 +181,43 @@ static inline bool lanes_are_exact(const struct lanes_extremes *step)
     return exact;
 }
 
+/* The sums that a step wrote become those of the block. */
+static inline void lanes_swap(struct lanes_run *run)
+{
+    struct lanes *const before = run->lanes;
+
+    run->lanes = run->spare;
+    run->spare = before;
+}
+
+static inline void lanes_mark_odd(struct lanes_run *run, uint64_t at)
+{
+    run->odd |= 1U << (at % MOMENTS_BLOCK / PAIR_STEP);
+}
+
+static inline bool lanes_is_odd(const struct lanes_run *run, uint64_t at)
+{
+    return (run->odd >> (at % MOMENTS_BLOCK / PAIR_STEP) & 1U) != 0;
+}
+
+/* Less than any |e| where there was none. */
+static inline double lanes_so_far(const struct lanes_run *run)
+{
+    return run->has_largest ? run->moments->max_abs : -1.0;
+}
+
 /* Keeps the first place of the largest |e|; kept NULL: all n positions count. */
 static inline void lanes_largest(struct lanes_run *run, const double *largest,
                                  const double *r, const double *c, const double *kept,
                                  size_t n, uint64_t at)
 {
     struct nd_moments *const moments = run->moments;
-
-    if (run->has_largest && !lanes_any_above(largest, moments->max_abs))
-        return;
     const double found = lanes_greatest(largest);
+
     for (size_t i = 0; i < n; i++) {
         if ((kept == NULL || kept[i] != 0.0) && fabs(c[i] - r[i]) == found) {
             run->has_largest = true;
+            run->place.n = 0;
             moments->max_abs = found;
             moments->max_abs_at = at + i;
             return;

@@ -1,5 +1,5 @@
 /*
- * The hot pass over a chunk of two views, and the kernels of every instruction set.
+ * The hot pass over a chunk of two views.
  */
 #include "kernels/moments.h"
 
@@ -7,66 +7,6 @@
 #include <string.h>
 
 #include "kernels/kernel_set.h"
-#include "kernels/load.h"
-
-/* Which rows of dtypes.def the kernels decode themselves. */
-#define TMPL_IF_ND_KIND_FLOAT(...) __VA_ARGS__
-#define TMPL_IF_ND_KIND_INT(...)   __VA_ARGS__
-#define TMPL_IF_ND_KIND_BOOL(...)  __VA_ARGS__
-#define TMPL_IF_ND_KIND_COMPLEX(...)
-
-/* gcc unrolls short loops before it looks for vectors in them, and then finds none. */
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
-#define TMPL_KEEP_LOOP _Pragma("GCC unroll 1")
-#else
-#define TMPL_KEEP_LOOP
-#endif
-
-#if defined(__aarch64__)
-/* NEON is part of every aarch64: "base" is the same code under the name that all have. */
-#define TMPL_ISA   neon
-#define TMPL_ID    ISA_NEON
-#define TMPL_WIDTH 4
-#include "kernels/moments_tmpl.h"
-#endif
-
-#define TMPL_ISA   base
-#define TMPL_ID    ISA_BASE
-#define TMPL_WIDTH 2
-#include "kernels/moments_tmpl.h"
-
-#if defined(__x86_64__)
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2")
-#endif
-#define TMPL_ISA   avx2
-#define TMPL_ID    ISA_AVX2
-#define TMPL_WIDTH 4
-#include "kernels/moments_tmpl.h"
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(                                                              \
-    __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))), apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl")
-#endif
-#define TMPL_ISA   avx512
-#define TMPL_ID    ISA_AVX512
-#define TMPL_WIDTH 8
-#include "kernels/moments_tmpl.h"
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-
-#endif /* x86-64 */
 
 /* Gathered bytes stay in the L1 cache with room for the doubles made of them. */
 enum { MOMENTS_GATHER = 2 * PAIR_STEP };
@@ -93,32 +33,69 @@ struct moments_pivot nd_moments_pivot(const struct tensor_view *r,
     return (struct moments_pivot){0.0, 0.0};
 }
 
-/* One block of at most MOMENTS_BLOCK positions. */
-static void moments_block(const struct kernel_set *set, struct lanes_run *run,
-                          uint64_t first, uint64_t count)
+/* A block of at most MOMENTS_BLOCK positions, in place or piece by piece. */
+struct block {
+    const struct kernel_set *set;
+    struct lanes_run *run;
+    uint64_t first;
+    size_t count;
+    const unsigned char *bytes[2]; /* NULL: the block has to be gathered */
+};
+
+/* Does it with all of a block's bytes. */
+static void block_each(const struct block *block, kernel_add add)
 {
-    const struct pair *const pair = run->pair;
-    const unsigned size[2] = {nd_dtype_info(pair->view[0]->dtype)->size,
-                              nd_dtype_info(pair->view[1]->dtype)->size};
+    const struct pair *const pair = block->run->pair;
     unsigned char buffer[2][MOMENTS_GATHER * PAIR_ELEMENT_MAX];
 
-    nd_lanes_init(&run->lanes);
-    for (uint64_t done = 0; done < count; done += MOMENTS_GATHER) {
-        const uint64_t left = count - done;
-        const size_t n = left < MOMENTS_GATHER ? (size_t)left : MOMENTS_GATHER;
-        const uint64_t at = first + done;
+    if (block->bytes[0] != NULL && block->bytes[1] != NULL) {
+        add(block->run, block->bytes[0], block->bytes[1], block->count, block->first);
+        return;
+    }
+    for (size_t done = 0; done < block->count; done += MOMENTS_GATHER) {
+        const size_t left = block->count - done;
+        const size_t n = left < MOMENTS_GATHER ? left : MOMENTS_GATHER;
+        const uint64_t at = block->first + done;
         const unsigned char *r = nd_pair_bytes(pair->view[0], at, n, buffer[0]);
         const unsigned char *c = nd_pair_bytes(pair->view[1], at, n, buffer[1]);
 
-        if (run->moments->bit_equal)
-            run->moments->bit_equal = memcmp(r, c, n * size[0]) == 0;
-        for (size_t i = 0; i < n; i += PAIR_STEP) {
-            const size_t step = n - i < PAIR_STEP ? n - i : PAIR_STEP;
-            (pair->is_complex ? nd_lanes_step_exact : set->step)(
-                run, r + i * size[0], c + i * size[1], step, at + i);
-        }
+        if (block->run->moments->bit_equal)
+            block->run->moments->bit_equal = memcmp(r, c, n * pair->size[0]) == 0;
+        add(block->run, r, c, n, at);
+        if (block->run->place.n > 0) /* before the buffers hold other bytes */
+            nd_lanes_find_largest(block->run);
     }
-    nd_lanes_fold(&run->lanes, run->moments);
+}
+
+/* Equal bytes cost little more than reading them: the differences are zeros, and one side's
+ * sums are both sides'.  True: the block was added. */
+static bool block_same(const struct block *block)
+{
+    const struct pair *const pair = block->run->pair;
+    struct nd_moments *const moments = block->run->moments;
+
+    if (block->bytes[0] == NULL || block->bytes[1] == NULL ||
+        pair->view[0]->dtype != pair->view[1]->dtype)
+        return false;
+    const bool same =
+        memcmp(block->bytes[0], block->bytes[1], block->count * pair->size[0]) == 0;
+    moments->bit_equal = moments->bit_equal && same;
+    return same && block->set->same != NULL && pair->is_single &&
+           block->count == MOMENTS_BLOCK &&
+           block->set->same(block->run, block->bytes[0], block->first);
+}
+
+static void moments_block(const struct block *block)
+{
+    struct lanes_run *const run = block->run;
+
+    nd_lanes_block_begin(run);
+    if (!block_same(block))
+        block_each(block, run->pair->is_complex ? nd_lanes_add_exact : block->set->add);
+    if (!nd_lanes_block_end(run)) {
+        block_each(block, block->set->pivot);
+        nd_lanes_pivot_end(run);
+    }
 }
 
 void nd_moments_measure(const struct kernel_set *set, const struct tensor_view *r,
@@ -127,22 +104,34 @@ void nd_moments_measure(const struct kernel_set *set, const struct tensor_view *
                         const struct moments_pivot *pivot,
                         const struct moments_policy *policy, struct nd_moments *ret)
 {
+    const struct tensor_view *const view[2] = {r, c};
     struct pair pair;
     struct lanes_run run = {
         .pair = &pair,
+        .decode = {set->decode[r->dtype], set->decode[c->dtype]},
         .pivot = {pivot->r * policy->scale, pivot->c * policy->scale},
         .moments = ret,
     };
+    struct block block = {.set = set, .run = &run};
 
     nd_pair_init(&pair, r, c, real_r, real_c, policy);
     nd_moments_init(ret);
     ret->scale = policy->scale;
     ret->total = count;
     ret->bit_equal = r->dtype == c->dtype;
+    nd_lanes_chunk_begin(&run);
     for (uint64_t done = 0; done < count; done += MOMENTS_BLOCK) {
         const uint64_t left = count - done;
-        moments_block(set, &run, first + done, left < MOMENTS_BLOCK ? left : MOMENTS_BLOCK);
+        block.first = first + done;
+        block.count = left < MOMENTS_BLOCK ? (size_t)left : MOMENTS_BLOCK;
+        for (int side = 0; side < 2; side++)
+            block.bytes[side] =
+                nd_pair_in_place(view[side])
+                    ? view[side]->data + (view[side]->base + block.first) * pair.size[side]
+                    : NULL;
+        moments_block(&block);
     }
+    nd_lanes_chunk_end(&run);
 }
 
 void nd_moments_init(struct nd_moments *moments)

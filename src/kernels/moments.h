@@ -6,6 +6,9 @@
  * MOMENTS_BLOCK elements; block totals are added in index order within a chunk of
  * MOMENTS_CHUNK elements and chunk totals in index order.  So a result depends on the
  * data alone: not on the CPU, the compiler, or the number of threads.
+ *
+ * The sums about the pivot of a block follow from its other sums and its count, in the order
+ * of operations of lanes.c, where that loses at most six bits; else they have lanes too.
  */
 #ifndef ND_KERNELS_MOMENTS_H
 #define ND_KERNELS_MOMENTS_H
@@ -141,9 +144,11 @@ struct nd_detail {
     /* Per side, in the dtype the run computed in; 0 where it is no float. */
     uint64_t zeros[2], subnormals[2], saturated[2];
     double p50, p90, p99, p999, p99_ulp; /* quantiles of the bins, once settled */
-    struct worst_element worst[DETAIL_WORST]; /* by |e| descending, then index */
     unsigned worst_count;
     unsigned worst_wanted; /* the largest params->worst seen */
+    /* By |e| descending, then index.  Last: what is kept of a pair that is done ends after
+     * worst_count of them. */
+    struct worst_element worst[DETAIL_WORST];
 };
 
 /* While a pair is measured.  The bins are thirty times the rest, so that only the rest is
@@ -160,9 +165,9 @@ void nd_detail_init(struct nd_detail_sums *sums);
  * detail takes all of a tensor in order, or each chunk has one of its own and they are
  * folded in index order: both give the same bits.
  */
-void nd_detail_measure(const struct tensor_view *r, const struct tensor_view *c,
-                       const struct detail_params *params, uint64_t first, uint64_t count,
-                       struct nd_detail_sums *sums);
+void nd_detail_measure(const struct kernel_set *set, const struct tensor_view *r,
+                       const struct tensor_view *c, const struct detail_params *params,
+                       uint64_t first, uint64_t count, struct nd_detail_sums *sums);
 void nd_detail_fold(struct nd_detail_sums *into, const struct nd_detail_sums *next);
 /* All is in: reads the quantiles off the bins. */
 void nd_detail_settle(struct nd_detail_sums *sums);

@@ -56,8 +56,18 @@ static void pair_masks_init(struct pair_masks *masks, enum nd_dtype real,
     for (size_t i = 0; i < sizeof pair_mask_constants / sizeof *pair_mask_constants; i++) {
         const double constant = pair_mask_constants[i];
         pair_masks_add(masks, pair_mask_rounded(stored, constant));
-        pair_masks_add(masks, pair_mask_rounded(stored, pair_mask_rounded(real, constant)));
+        if (real != stored)
+            pair_masks_add(masks,
+                           pair_mask_rounded(stored, pair_mask_rounded(real, constant)));
     }
+}
+
+static bool pair_dtype_is_single(enum nd_dtype dtype)
+{
+    const struct dtype_info *const info = nd_dtype_info(dtype);
+
+    return info->kind == ND_KIND_FLOAT ? info->size <= sizeof(float)
+                                       : info->kind != ND_KIND_COMPLEX && info->size <= 2;
 }
 
 static bool pair_dtype_is_wide(enum nd_dtype dtype)
@@ -80,8 +90,10 @@ void nd_pair_init(struct pair *pair, const struct tensor_view *r,
         const enum nd_dtype stored = view[side]->dtype;
         const enum nd_dtype meant = real[side] < ND_DTYPE_COUNT ? real[side] : stored;
         pair->view[side] = view[side];
+        pair->size[side] = nd_dtype_info(stored)->size;
         pair->is_complex |= nd_dtype_info(stored)->kind == ND_KIND_COMPLEX;
         pair->is_wide |= pair_dtype_is_wide(stored);
+        pair->is_single = (side == 0 || pair->is_single) && pair_dtype_is_single(stored);
         pair->masks[side].top = -HUGE_VAL;
         if (pair_dtype_is_float(stored) && pair_dtype_is_float(meant))
             pair_masks_init(&pair->masks[side], meant, stored);
@@ -116,7 +128,7 @@ enum pair_state nd_pair_state(const struct pair *pair, double r, double c)
 const unsigned char *nd_pair_bytes(const struct tensor_view *view, uint64_t first,
                                    uint64_t count, unsigned char *buffer)
 {
-    if (view->contiguous && !view->swapped)
+    if (nd_pair_in_place(view))
         return view->data + (view->base + first) * nd_dtype_info(view->dtype)->size;
     nd_view_gather(view, first, count, buffer);
     return buffer;

@@ -12,7 +12,7 @@
 #include "kernels/moments.h"
 
 /* PAIR_STEP elements are read at a time; PAIR_MASKS constants suffice for any dtype. */
-enum { PAIR_STEP = 256, PAIR_MASKS = 24, PAIR_ELEMENT_MAX = 16 };
+enum { PAIR_STEP = 512, PAIR_MASKS = 24, PAIR_ELEMENT_MAX = 16 };
 
 /* The constants that models add to scores where attention is masked, in one dtype. */
 struct pair_masks {
@@ -27,7 +27,9 @@ struct pair {
     bool nan_strict;
     bool is_complex; /* either side */
     bool is_wide;    /* a 64-bit integer on either side */
+    bool is_single;  /* float32 holds every value of both sides */
     double scale;
+    unsigned size[2]; /* bytes of an element */
 };
 
 /* What becomes of a position. */
@@ -70,6 +72,12 @@ enum pair_state nd_pair_state(const struct pair *pair, double r, double c);
  */
 const unsigned char *nd_pair_bytes(const struct tensor_view *view, uint64_t first,
                                    uint64_t count, unsigned char *buffer);
+
+/* Does a side's memory hold its elements packed, in order, little-endian? */
+static inline bool nd_pair_in_place(const struct tensor_view *view)
+{
+    return view->contiguous && !view->swapped;
+}
 
 /* Reads n <= PAIR_STEP positions from packed bytes. */
 void nd_pair_read(const struct pair *pair, const unsigned char *r, const unsigned char *c,

@@ -31,7 +31,9 @@ static bool pearson_value(const struct nd_moments *moments, const struct nd_deta
 
     if (pearson_is_constant(moments, 0, var_r) || pearson_is_constant(moments, 1, var_c))
         return false;
-    const double pearson = shared / (sqrt(var_r) * sqrt(var_c));
+    /* The product of two roots need not be the number they are roots of. */
+    const double sizes = var_r == var_c ? var_r : sqrt(var_r) * sqrt(var_c);
+    const double pearson = shared / sizes;
     value[0] = pearson > 1.0 ? 1.0 : pearson < -1.0 ? -1.0 : pearson; /* rounding */
     return true;
 }

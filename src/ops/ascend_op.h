@@ -22,7 +22,8 @@ enum ascend_dtypes {
     ASCEND_F16 = 1 << 0,
     ASCEND_F32 = 1 << 1,
     ASCEND_BF16 = 1 << 2,
-    ASCEND_WIDE_WEIGHT = 1 << 3 /* float32 beside an x of 16 bits */
+    ASCEND_WIDE_WEIGHT = 1 << 3,     /* float32 beside an x of 16 bits */
+    ASCEND_WIDE_WEIGHT_LATE = 1 << 4 /* that, from Ascend910B on */
 };
 
 enum ascend_rounding {
@@ -43,7 +44,7 @@ enum output_meaning {
 };
 
 struct ascend_op {
-    const char *types, *outputs;
+    const char *name, *types, *inputs, *outputs;
     double default_eps; /* 0: none */
     unsigned products, dtypes;
     enum ascend_rounding rounding;
@@ -53,6 +54,11 @@ struct ascend_op {
 
 /* By a layer's type; NULL: not in the table. */
 const struct ascend_op *nd_ascend_op_for(const char *type);
+/* Does only Ascend call an operator so?  "LayerNorm" may be a module of a framework. */
+bool nd_ascend_is_native(const char *type);
+/* The operator of the type's family (BatchNorm2d and BatchNormV3 are of one) whose own
+ * default eps this is, within the tolerance; NULL: none. */
+const struct ascend_op *nd_ascend_default_of(const char *type, double eps, double tolerance);
 
 struct ascend_output {
     char name[32];
@@ -62,11 +68,22 @@ struct ascend_output {
 /* Output `index` of a type; false where it is not known. */
 bool nd_ascend_output(const struct ascend_op *op, size_t index, struct ascend_output *ret);
 
+/* The slot that a framework has for input `index`: "param.weight"; NULL: it is an input. */
+const char *nd_ascend_parameter(const struct ascend_op *op, size_t index);
+
 /* The product that a device's name tells ("npu:0 Ascend910B3"); 0: none. */
 unsigned nd_ascend_product(const char *device);
-/* Is the operator documented for this pair of types on this product?  False, and why not,
- * as a phrase of English; true where nothing is known. */
-bool nd_ascend_supports(const struct ascend_op *op, unsigned product, enum nd_dtype x,
-                        enum nd_dtype weight, const char **ret_why);
+const char *nd_ascend_product_name(unsigned product); /* NULL: none */
+
+/* Why the operator is not documented for a pair of types on a product. */
+enum ascend_gap {
+    ASCEND_GAP_NONE,    /* it is, or nothing is known */
+    ASCEND_GAP_PRODUCT, /* not on this product at all */
+    ASCEND_GAP_DTYPE,   /* not for this input */
+    ASCEND_GAP_BF16,    /* the product has no bfloat16 */
+    ASCEND_GAP_WEIGHT   /* not with a float32 weight beside a 16-bit input */
+};
+enum ascend_gap nd_ascend_gap(const struct ascend_op *op, unsigned product, enum nd_dtype x,
+                              enum nd_dtype weight);
 
 #endif

@@ -69,6 +69,7 @@ struct norm_facts {
     bool centre;        /* subtracts the mean */
     bool running;       /* may use running statistics instead of the batch's */
     double default_eps; /* of the framework that the layer type comes from */
+    double one_plus;    /* 1: scales by 1 + weight */
 };
 
 /* Constants of one layer's replay, read from its attributes. */

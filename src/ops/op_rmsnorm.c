@@ -1,5 +1,5 @@
 /*
- * RMSNorm: LlamaRMSNorm, Qwen2RMSNorm, GemmaRMSNorm (scales by 1 + weight), npu_rms_norm,
+ * RMSNorm: LlamaRMSNorm, Qwen2RMSNorm, npu_rms_norm, modules called RMS,
  * and T5LayerNorm, which subtracts no mean in spite of its name.
  */
 #include "ops/op.h"
@@ -11,7 +11,7 @@ static const struct norm_facts rmsnorm_facts = {
 
 const struct op nd_op_rmsnorm = {
     .name = "rmsnorm",
-    .types = "*rmsnorm* *t5layernorm* *t5fusedlayernorm* *simplifiedlayernorm*",
+    .types = "*rmsnorm* rms llamarms *t5layernorm* *t5fusedlayernorm* *simplifiedlayernorm*",
     .bound = BOUND_NORM,
     .norm = &rmsnorm_facts,
 };

@@ -1,11 +1,8 @@
 /*
  * The operator table and the look-up by type name.
  */
-#include <ctype.h>
-#include <string.h>
-
-#include "base/text.h"
 #include "ops/op.h"
+#include "ops/type_name.h"
 
 #define ND_OP(word) extern const struct op nd_op_##word;
 #include "ops/ops.def"
@@ -17,45 +14,14 @@ static const struct op *const ops_rows[] = {
 #undef ND_OP
 };
 
-/* Calls found on the next blank-separated word; false at the end. */
-static bool ops_word(const char **at, char *word, size_t size)
-{
-    const char *start = *at + strspn(*at, " ");
-    size_t len = strcspn(start, " ");
-
-    if (len == 0)
-        return false;
-    *at = start + len;
-    if (len >= size)
-        len = size - 1;
-    memcpy(word, start, len);
-    word[len] = '\0';
-    return true;
-}
-
-static bool ops_matches(const char *types, const char *plain)
-{
-    char glob[64];
-
-    while (ops_word(&types, glob, sizeof glob))
-        if (nd_glob_match(glob, plain))
-            return true;
-    return false;
-}
-
 const struct op *nd_op_for(const char *type)
 {
     char plain[128];
-    size_t len = 0;
 
-    for (; *type != '\0' && len + 1 < sizeof plain; type++)
-        if (strchr("_.: ", *type) == NULL)
-            plain[len++] = (char)tolower((unsigned char)*type);
-    plain[len] = '\0';
-    if (len == 0)
+    if (nd_type_plain(type, plain, sizeof plain) == 0)
         return NULL;
     for (size_t i = 0; i < sizeof ops_rows / sizeof *ops_rows; i++)
-        if (ops_matches(ops_rows[i]->types, plain))
+        if (nd_type_listed(ops_rows[i]->types, plain))
             return ops_rows[i];
     return NULL;
 }
@@ -64,7 +30,7 @@ double nd_op_number(const struct layer_view *layer, const char *keys, double oth
 {
     char key[64];
 
-    while (ops_word(&keys, key, sizeof key)) {
+    while (nd_type_word(&keys, key, sizeof key)) {
         const struct attribute *attribute = nd_layer_attribute(layer, key);
         if (attribute != NULL &&
             (attribute->kind == ATTRIBUTE_NUMBER || attribute->kind == ATTRIBUTE_BOOL))

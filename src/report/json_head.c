@@ -4,6 +4,7 @@
 #include "report/json_parts.h"
 
 #include <math.h>
+#include <string.h>
 
 void nd_json_dump(struct out *out, const struct nd_dump_info *dump)
 {
@@ -45,6 +46,26 @@ static void head_names(struct out *out, const char *key, const char *const *list
     nd_json_close(out);
 }
 
+/* Bounds were checked when they were typed; what is no number all the same stays text. */
+static void head_tol(struct out *out, const struct nd_policy *policy)
+{
+    nd_json_key(out, "tol");
+    nd_json_open(out, '[');
+    for (size_t i = 0; i < policy->tol_count; i++) {
+        const char *bound = policy->tol[i].reason, *end = bound + strlen(bound);
+        double value;
+        nd_json_open(out, '{');
+        ND_JSON(out, "name", string, policy->tol[i].name);
+        nd_json_key(out, "bound");
+        if (nd_number_read(bound, end, &value) == end)
+            nd_json_double(out, value);
+        else
+            nd_json_string(out, bound);
+        nd_json_close(out);
+    }
+    nd_json_close(out);
+}
+
 static void head_policy(struct out *out, const struct nd_policy *policy)
 {
     nd_json_key(out, "policy");
@@ -62,7 +83,7 @@ static void head_policy(struct out *out, const struct nd_policy *policy)
     ND_JSON(out, "metrics", string, policy->metrics);
     ND_JSON(out, "strict_dtype", boolean, policy->strict_dtype);
     ND_JSON(out, "worst", uint, policy->worst);
-    head_named(out, "tol", "bound", policy->tol, policy->tol_count);
+    head_tol(out, policy);
     nd_json_close(out);
 }
 
@@ -146,6 +167,46 @@ static void head_first(struct out *out, const char *key, const struct nd_layer *
     nd_json_close(out);
 }
 
+/* null: the layer itself is the place, or nothing is known of one. */
+static void head_span(struct out *out, const struct nd_result *result)
+{
+    const struct nd_span *span = &result->first.span;
+    const struct nd_layer *from = nd_result_layer(result, span->from);
+    const struct nd_layer *to = nd_result_layer(result, span->to);
+
+    nd_json_key(out, "span");
+    if (span->points == 0 || to == NULL) {
+        nd_json_null(out);
+        return;
+    }
+    nd_json_open(out, '{');
+    ND_JSON(out, "points", uint, span->points);
+    ND_JSON(out, "from", string, from == NULL ? NULL : from->name);
+    ND_JSON(out, "to", string, to->name);
+    nd_json_key(out, "skipped");
+    nd_json_open(out, '{');
+    head_names(out, "reference", span->skipped[0], span->skipped_count[0]);
+    head_names(out, "candidate", span->skipped[1], span->skipped_count[1]);
+    nd_json_close(out);
+    nd_json_close(out);
+}
+
+/* Lines of a call, innermost first; null where none were recorded. */
+static void head_stack(struct out *out, const char *key, const char *stack)
+{
+    char line[4096];
+
+    nd_json_key(out, key);
+    if (stack == NULL) {
+        nd_json_null(out);
+        return;
+    }
+    nd_json_open(out, '[');
+    while (nd_stack_line(&stack, line, sizeof line))
+        nd_json_string(out, line);
+    nd_json_close(out);
+}
+
 static void head_divergence(struct report_job *job, const struct nd_result *result)
 {
     struct out *out = &job->page.out;
@@ -175,6 +236,12 @@ static void head_divergence(struct report_job *job, const struct nd_result *resu
     nd_json_worst(out, slot);
     nd_json_key(out, "why");
     nd_json_phrase(out, &result->first.why, job->page.language);
+    head_span(out, result);
+    nd_json_key(out, "stack");
+    nd_json_open(out, '{');
+    head_stack(out, "reference", result->first.stack[0]);
+    head_stack(out, "candidate", result->first.stack[1]);
+    nd_json_close(out);
     nd_json_close(out);
 }
 

@@ -89,20 +89,20 @@ void nd_json_metrics(struct out *out, const struct nd_slot *slot)
             nd_json_double(out, metric->value[0]);
         }
     }
-    if (slot->worst_channel.known) {
+    if (slot->worst_channel != NULL) {
         nd_json_key(out, "worst_channel");
         nd_json_open(out, '{');
-        ND_JSON(out, "axis", uint, slot->worst_channel.axis);
-        ND_JSON(out, "index", uint, slot->worst_channel.index[0]);
-        ND_JSON(out, "drift", double, slot->worst_channel.drift);
+        ND_JSON(out, "axis", uint, slot->worst_channel->axis);
+        ND_JSON(out, "index", uint, slot->worst_channel->index[0]);
+        ND_JSON(out, "drift", double, slot->worst_channel->drift);
         nd_json_close(out);
     }
-    if (slot->worst_row.known) {
+    if (slot->worst_row != NULL) {
         nd_json_key(out, "worst_row");
         nd_json_open(out, '{');
         nd_json_key(out, "index");
-        nd_json_index(out, slot->worst_row.index, slot->worst_row.index_len);
-        ND_JSON(out, "drift", double, slot->worst_row.drift);
+        nd_json_index(out, slot->worst_row->index, slot->worst_row->index_len);
+        ND_JSON(out, "drift", double, slot->worst_row->drift);
         nd_json_close(out);
     }
     nd_json_close(out);
@@ -180,8 +180,8 @@ static void json_slot(struct out *out, const struct nd_slot *slot)
     json_nonfinite(out, slot);
     nd_json_key(out, "shapes");
     nd_json_open(out, '{');
-    ND_JSON(out, "reference", shape, &slot->shape_of[0]);
-    ND_JSON(out, "candidate", shape, &slot->shape_of[1]);
+    ND_JSON(out, "reference", shape, slot->shape_of[0]);
+    ND_JSON(out, "candidate", shape, slot->shape_of[1]);
     nd_json_close(out);
     ND_JSON(out, "fails", string, nd_fail_word(slot->fails));
     ND_JSON(out, "judged", boolean, slot->judged);

@@ -22,6 +22,8 @@ void nd_json_layer(struct out *out, const struct nd_layer *layer);
 
 /* Everything from "schema" to "first_divergence", inside an object that is open. */
 void nd_json_head(struct report_job *job, const struct nd_result *result);
+/* "lowered": a candidate in a narrower type, or null. */
+void nd_json_lowered(struct out *out, const struct nd_result *result);
 void nd_json_finding(struct report_job *job, const struct nd_finding *finding);
 void nd_json_cause(struct report_job *job, const struct nd_cause *cause);
 void nd_json_step(struct report_job *job, const struct nd_step *step);

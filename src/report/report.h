@@ -11,8 +11,8 @@
 
 /* The table of layers: the column where each of its columns ends. */
 struct layer_table {
-    unsigned index, name, type, tier, drift, max_abs;
-    bool has_type;
+    unsigned index, place, name, type, tier, drift, max_abs;
+    bool has_place, has_type;
 };
 
 struct report_job {
@@ -45,6 +45,9 @@ void nd_phrase_put(const struct nd_phrase *phrase, enum language language,
 
 /* A metric of a slot; NULL: not measured. */
 const struct nd_metric_value *nd_slot_metric(const struct nd_slot *slot, const char *key);
+
+/* Copies the next line of a call's stack, cut to fit; false at the end. */
+bool nd_stack_line(const char **inout_stack, char *buf, size_t size);
 
 /* The layer of an index that may be ND_NO_INDEX; NULL then. */
 const struct nd_layer *nd_result_layer(const struct nd_result *result, size_t index);

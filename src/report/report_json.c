@@ -71,6 +71,7 @@ static void json_end(struct report_job *job, const struct nd_result *result)
     for (size_t i = 0; i < result->warning_count; i++)
         nd_json_phrase(out, &result->warnings[i], job->page.language);
     nd_json_close(out);
+    nd_json_lowered(out, result);
     nd_json_close(out);
     nd_out_raw(out, "\n");
 }

@@ -61,6 +61,7 @@ static void jsonl_end(struct report_job *job, const struct nd_result *result)
     jsonl_open(job, "end");
     ND_JSON(&job->page.out, "layers", uint, result->layer_count);
     ND_JSON(&job->page.out, "exit_code", int, result->exit_code);
+    nd_json_lowered(&job->page.out, result);
     jsonl_close(job);
 }
 

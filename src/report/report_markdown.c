@@ -76,6 +76,15 @@ static void markdown_tiers(struct report_job *job, const struct nd_result *resul
     nd_out_raw(&job->page.out, "\n");
 }
 
+static void markdown_place(struct report_job *job, const struct nd_layer *layer)
+{
+    struct text place = {0};
+
+    nd_text_step_rank(&job->page, layer, &place);
+    markdown_text(job, place.len == 0 ? "" : place.bytes);
+    nd_text_done(&place);
+}
+
 static void markdown_first(struct report_job *job, const struct nd_result *result)
 {
     const struct nd_layer *layer = nd_result_layer(result, result->first.layer);
@@ -86,10 +95,20 @@ static void markdown_first(struct report_job *job, const struct nd_result *resul
     nd_out_printf(&job->page.out, "\n**%s**: \\#%zu **",
                   markdown_words(job, "report.first.heading"), layer->index);
     markdown_text(job, layer->name);
-    nd_out_raw(&job->page.out, "** ");
+    nd_out_raw(&job->page.out, "**");
+    markdown_place(job, layer);
+    nd_out_raw(&job->page.out, " ");
     markdown_text(job, layer->type);
     nd_out_printf(&job->page.out, ", %s %s\n", markdown_words(job, "column.drift"),
                   nd_figure_drift(layer->drift, drift));
+    for (unsigned i = 0; i < TEXT_WHERE_COUNT; i++) {
+        struct text where = {0};
+        nd_text_where_words(job, result, i, &where);
+        nd_out_raw(&job->page.out, where.len > 0 ? "\n" : "");
+        markdown_text(job, where.len > 0 ? where.bytes : "");
+        nd_out_raw(&job->page.out, where.len > 0 ? "\n" : "");
+        nd_text_done(&where);
+    }
 }
 
 static void markdown_causes(struct report_job *job, const struct nd_result *result)
@@ -109,6 +128,26 @@ static void markdown_causes(struct report_job *job, const struct nd_result *resu
     }
 }
 
+/* What to do: the advice of the findings that matter, else of the best cause. */
+static void markdown_next(struct report_job *job, const struct nd_result *result)
+{
+    const struct nd_phrase *said[TEXT_ADVICE_LIMIT];
+    const size_t count = nd_text_advice(result, said);
+    char id[128];
+    const bool of_cause = count == 0 && nd_text_cause_advice(result, id, sizeof id);
+
+    for (size_t i = 0; i < count + of_cause; i++) {
+        nd_out_printf(&job->page.out, i == 0 ? "\n**%s**\n\n- " : "- ",
+                      markdown_words(job, "report.next"));
+        if (of_cause)
+            markdown_phrase(job, &(struct nd_phrase){id, result->causes[0].params,
+                                                     result->causes[0].param_count});
+        else
+            markdown_phrase(job, said[i]);
+        nd_out_raw(&job->page.out, "\n");
+    }
+}
+
 static void markdown_begin(struct report_job *job, const struct nd_result *result)
 {
     job->page.utf8 = true;
@@ -119,11 +158,13 @@ static void markdown_begin(struct report_job *job, const struct nd_result *resul
     markdown_tiers(job, result);
     markdown_first(job, result);
     markdown_causes(job, result);
+    markdown_next(job, result);
 }
 
 static void markdown_finding(struct report_job *job, const struct nd_finding *finding)
 {
     struct out *out = &job->page.out;
+    struct text words = {0};
     char id[64];
 
     if (job->section != SECTION_CHECKLIST) {
@@ -135,10 +176,10 @@ static void markdown_finding(struct report_job *job, const struct nd_finding *fi
     markdown_text(job, finding->id);
     snprintf(id, sizeof id, "check.status.%s", nd_check_status_word(finding->status));
     nd_out_printf(out, " | %s | ", markdown_words(job, id));
-    markdown_phrase(job, &finding->evidence);
-    nd_out_raw(out, finding->evidence.id != NULL && finding->advice.id != NULL ? "; " : "");
-    markdown_phrase(job, &finding->advice);
+    nd_text_finding_words(&job->page, finding, &words);
+    markdown_text(job, words.len == 0 ? "" : words.bytes);
     nd_out_raw(out, " |\n");
+    nd_text_done(&words);
 }
 
 static bool is_shown(const struct report_job *job, const struct nd_layer *layer)
@@ -164,19 +205,34 @@ static void markdown_layer(struct report_job *job, const struct nd_layer *layer)
             markdown_words(job, "column.role"));
     nd_out_printf(out, "| %zu | ", layer->index);
     markdown_text(job, layer->name);
+    markdown_place(job, layer);
     nd_out_raw(out, " | ");
     markdown_text(job, layer->type);
     nd_out_raw(out, " | ");
     markdown_text(job, nd_text_tier(&job->page, &job->result->policy, layer->tier, text));
     nd_out_printf(out, " | %s | ", nd_figure_drift(layer->drift, text));
+    const char *fails = nd_text_fails(&job->page, layer);
     snprintf(id, sizeof id, "role.%s", nd_role_word(layer->role));
-    nd_out_printf(out, "%s |\n", markdown_words(job, id));
+    const char *role = markdown_words(job, id);
+    nd_out_printf(out, "%s%s%s |\n", role, fails == NULL || role[0] == '\0' ? "" : ", ",
+                  fails == NULL ? "" : fails);
 }
 
 static void markdown_end(struct report_job *job, const struct nd_result *result)
 {
-    nd_out_printf(&job->page.out, "\n%s: ", "exit status");
-    nd_out_printf(&job->page.out, "%d\n", result->exit_code);
+    const struct catalogue_value code = VALUE_NUMBER("code", result->exit_code);
+    struct text words = {0}, reason = {0};
+
+    nd_phrase_put(&result->reason, job->page.language, &reason);
+    const struct catalogue_value values[] = {
+        code, VALUE_TEXT("reason", reason.len == 0 ? nd_verdict_word(result->verdict)
+                                                   : reason.bytes)};
+    nd_catalogue_fill(markdown_words(job, "report.closing"), values, 2, &words);
+    nd_out_raw(&job->page.out, "\n");
+    markdown_text(job, words.len == 0 ? "" : words.bytes);
+    nd_out_raw(&job->page.out, "\n");
+    nd_text_done(&words);
+    nd_text_done(&reason);
 }
 
 static void markdown_listing(struct report_job *job, const struct nd_listing *listing)

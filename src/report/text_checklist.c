@@ -1,5 +1,7 @@
 /*
- * The CHECKLIST: a line for each finding.  What is in order takes one line at most.
+ * The CHECKLIST: a line for each finding.  What is in order takes one line where that says a
+ * whole sentence: of declared, recovered and evidence, parts are left out before a sentence
+ * is broken off, and -v shows all.
  */
 #include "report/text_parts.h"
 
@@ -38,6 +40,11 @@ static bool finding_pair(const struct page *page, const char *const *pair, const
     return true;
 }
 
+static const char *words_of(const struct text *text)
+{
+    return text->len == 0 ? "" : text->bytes;
+}
+
 static void finding_add(const struct page *page, const struct nd_phrase *phrase,
                         struct text *out)
 {
@@ -48,8 +55,8 @@ static void finding_add(const struct page *page, const struct nd_phrase *phrase,
     nd_phrase_put(phrase, page->utf8 ? page->language : LANGUAGE_EN, out);
 }
 
-static void finding_words(const struct page *page, const struct nd_finding *finding,
-                          struct text *out)
+void nd_text_finding_words(const struct page *page, const struct nd_finding *finding,
+                           struct text *out)
 {
     const bool recovered = finding->recovered[0] != NULL || finding->recovered[1] != NULL;
 
@@ -63,6 +70,26 @@ static void finding_words(const struct page *page, const struct nd_finding *find
     finding_add(page, &finding->evidence, out);
     if (finding->status == ND_CHECK_UNKNOWN)
         finding_add(page, &finding->advice, out);
+}
+
+/* What a finding that is in order says in one line: all of it, else what is declared and the
+ * evidence, else the evidence. */
+static void finding_short(struct page *page, const struct nd_finding *finding,
+                          struct text *out)
+{
+    struct nd_finding part = *finding;
+    const unsigned room = page->width - FINDING_TEXT - 1; /* the last column stays free */
+
+    for (unsigned step = 0; step < 3; step++) {
+        out->len = 0;
+        nd_text_finding_words(page, &part, out);
+        if (part.evidence.id == NULL || nd_page_columns(page, words_of(out)) <= room)
+            return;
+        if (step == 0)
+            part.recovered[0] = part.recovered[1] = NULL;
+        else
+            part.declared[0] = part.declared[1] = NULL;
+    }
 }
 
 bool nd_text_settled(const struct nd_result *result)
@@ -109,13 +136,13 @@ static void finding_row(struct report_job *job, const struct nd_finding *finding
     nd_page_tab(page, FINDING_STATUS);
     snprintf(id, sizeof id, "check.status.%s", nd_check_status_word(finding->status));
     nd_page_put(page, finding_ink(finding->status), nd_page_words(page, id));
-    finding_words(page, finding, &words);
+    if (finding->status == ND_CHECK_OK && !job->options->verbose)
+        finding_short(page, finding, &words);
+    else
+        nd_text_finding_words(page, finding, &words);
     if (words.len > 0) {
         nd_page_tab(page, FINDING_TEXT);
-        if (finding->status == ND_CHECK_OK && !job->options->verbose)
-            nd_page_clip(page, INK_PLAIN, words.bytes, page->width - FINDING_TEXT);
-        else
-            nd_page_flow(page, INK_PLAIN, words.bytes);
+        nd_page_flow(page, INK_PLAIN, words.bytes);
     }
     nd_page_end(page);
     nd_text_done(&words);

@@ -28,19 +28,21 @@ static void first_indent(struct page *page)
     nd_page_tab(page, 2);
 }
 
+const char *nd_text_first_id(const struct nd_result *result)
+{
+    if (result->first.role != NULL && strcmp(result->first.role, "first_over") == 0)
+        return "report.first.over.heading";
+    return result->dump[result->order_borrowed].order == ND_ORDER_NAME ? "report.first.heading.name"
+                                                  : "report.first.heading";
+}
+
 static void first_heading(struct page *page, const struct nd_result *result,
                           const struct nd_layer *layer)
 {
-    const bool over =
-        result->first.role != NULL && strcmp(result->first.role, "first_over") == 0;
-    const bool by_name = result->dump[0].order == ND_ORDER_NAME;
-    const char *id = over      ? "report.first.over.heading"
-                     : by_name ? "report.first.heading.name"
-                               : "report.first.heading";
     char number[32];
 
     page->indent = 2;
-    nd_page_flow(page, INK_BOLD, nd_page_words(page, id));
+    nd_page_flow(page, INK_BOLD, nd_page_words(page, nd_text_first_id(result)));
     snprintf(number, sizeof number, "  #%zu  ", layer->index);
     nd_page_flow(page, INK_BOLD, number);
     nd_page_flow(page, INK_BOLD, layer->name);
@@ -56,37 +58,47 @@ static void first_heading(struct page *page, const struct nd_result *result,
 }
 
 /* "LayerNorm, output.0, float32 [4, 128, 768]"; what is not known is left out. */
-static void first_slot(struct page *page, const struct nd_layer *layer,
-                       const struct nd_slot *slot)
+void nd_text_slot_words(const struct page *page, const struct nd_layer *layer,
+                        const struct nd_slot *slot, struct text *out)
 {
     const char *reference = slot->dtype[0], *candidate = slot->dtype[1];
     const char *comma = nd_page_words(page, "report.comma");
     char shape[FIGURE_SIZE], id[64];
 
-    first_indent(page);
     if (layer->type[0] != '\0') {
-        nd_page_flow(page, INK_PLAIN, layer->type);
-        nd_page_flow(page, INK_PLAIN, comma);
+        nd_text_puts(out, layer->type);
+        nd_text_puts(out, comma);
     }
-    nd_page_flow(page, INK_PLAIN, slot->name);
+    nd_text_puts(out, slot->name);
     if (reference != NULL || candidate != NULL) {
-        nd_page_flow(page, INK_PLAIN, comma);
-        nd_page_flow(page, INK_PLAIN, reference == NULL ? "?" : reference);
+        nd_text_puts(out, comma);
+        nd_text_puts(out, reference == NULL ? "?" : reference);
         if (reference == NULL || candidate == NULL || strcmp(reference, candidate) != 0) {
-            nd_page_flow(page, INK_PLAIN, " / ");
-            nd_page_flow(page, INK_PLAIN, candidate == NULL ? "?" : candidate);
+            nd_text_puts(out, " / ");
+            nd_text_puts(out, candidate == NULL ? "?" : candidate);
         }
     }
     if (slot->shape.rank > 0 || slot->evidence == ND_EVIDENCE_VALUES) {
-        nd_page_flow(page, INK_PLAIN, " ");
-        nd_page_flow(page, INK_PLAIN, nd_figure_shape(&slot->shape, shape));
+        nd_text_puts(out, " ");
+        nd_text_puts(out, nd_figure_shape(&slot->shape, shape));
     }
     if (slot->evidence != ND_EVIDENCE_VALUES) {
-        nd_page_flow(page, INK_PLAIN, comma);
+        nd_text_puts(out, comma);
         snprintf(id, sizeof id, "evidence.%s", nd_evidence_word(slot->evidence));
-        nd_page_flow(page, INK_PLAIN, nd_page_words(page, id));
+        nd_text_puts(out, nd_page_words(page, id));
     }
+}
+
+static void first_slot(struct page *page, const struct nd_layer *layer,
+                       const struct nd_slot *slot)
+{
+    struct text words = {0};
+
+    nd_text_slot_words(page, layer, slot, &words);
+    first_indent(page);
+    nd_page_flow(page, INK_PLAIN, words.len == 0 ? "" : words.bytes);
     nd_page_end(page);
+    nd_text_done(&words);
 }
 
 static void first_metric(struct page *page, const struct nd_slot *slot, const char *key)
@@ -135,6 +147,8 @@ static void first_metrics(struct page *page, const struct nd_slot *slot)
     char drift[FIGURE_SIZE];
 
     first_indent(page);
+    if (slot->nonfinite_mismatches > 0)
+        nd_page_item(page, INK_PLAIN, nd_page_words(page, "report.elsewhere"));
     ND_SAY_ITEM(page, nd_text_tier_ink(slot->tier), "report.metric.drift",
                 VALUE_TEXT("value", nd_figure_drift(slot->drift, drift)));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
@@ -162,8 +176,8 @@ static void first_trouble(struct page *page, const struct nd_slot *slot)
     if (slot->fails == ND_FAIL_SHAPE) {
         first_indent(page);
         ND_SAY(page, INK_BAD, "report.shapes",
-               VALUE_TEXT("reference", nd_figure_shape(&slot->shape_of[0], shapes[0])),
-               VALUE_TEXT("candidate", nd_figure_shape(&slot->shape_of[1], shapes[1])));
+               VALUE_TEXT("reference", nd_figure_shape(slot->shape_of[0], shapes[0])),
+               VALUE_TEXT("candidate", nd_figure_shape(slot->shape_of[1], shapes[1])));
         nd_page_end(page);
     }
     if (slot->fails == ND_FAIL_INTEGER) {
@@ -178,7 +192,7 @@ static void first_worst(struct page *page, const struct nd_slot *slot)
 {
     char text[FIGURE_SIZE];
 
-    if (slot->worst_count == 0)
+    if (slot->worst_count == 0 || slot->worst[0].reference == slot->worst[0].candidate)
         return;
     const struct nd_worst *worst = &slot->worst[0];
     first_indent(page);
@@ -194,10 +208,10 @@ static void first_worst(struct page *page, const struct nd_slot *slot)
 /* Where the error sits: one channel, one row, or spread (then both are near the drift). */
 static void first_slices(struct page *page, const struct nd_slot *slot)
 {
-    const struct nd_slice *channel = &slot->worst_channel, *row = &slot->worst_row;
+    const struct nd_slice *channel = slot->worst_channel, *row = slot->worst_row;
     char                   text[FIGURE_SIZE], drift[FIGURE_SIZE];
 
-    if (!channel->known || !row->known || !(channel->drift > 0))
+    if (channel == NULL || row == NULL || !(channel->drift > 0))
         return;
     first_indent(page);
     ND_SAY_ITEM(page, INK_PLAIN, "report.worst.channel",
@@ -209,7 +223,7 @@ static void first_slices(struct page *page, const struct nd_slot *slot)
     nd_page_end(page);
 }
 
-static const char *first_role_id(const struct nd_result *result)
+const char *nd_text_entered_id(const struct nd_result *result)
 {
     const double input = result->first.input_drift;
     const char *role = result->first.role == NULL ? "" : result->first.role;
@@ -219,7 +233,7 @@ static const char *first_role_id(const struct nd_result *result)
     if (strcmp(role, "origin") != 0)
         return "report.why.over";
     if (isnan(input))
-        return "report.why.origin";
+        return result->first.span.points > 0 ? "report.why.span" : "report.why.origin";
     if (input == 0.0)
         return "report.why.exact_input";
     return input <= result->policy.tiers[1] ? "report.why.entered" : "report.why.partly";
@@ -239,7 +253,7 @@ static void first_entered(struct page *page, const struct nd_result *result)
     if (is_gap && result->first.why.id != NULL)
         nd_text_phrase(page, INK_PLAIN, &result->first.why);
     else
-        ND_SAY(page, INK_PLAIN, first_role_id(result),
+        ND_SAY(page, INK_PLAIN, nd_text_entered_id(result),
                VALUE_TEXT("input", nd_figure_drift(result->first.input_drift, input)));
     if (inherited > 0) {
         nd_page_flow(page, INK_PLAIN, nd_page_words(page, "report.semicolon"));
@@ -282,10 +296,11 @@ void nd_text_first(struct report_job *job, const struct nd_result *result)
     if (result->first.slot < layer->slot_count) {
         const struct nd_slot *slot = &layer->slots[result->first.slot];
         first_slot(page, layer, slot);
-        first_metrics(page, slot);
         first_trouble(page, slot);
+        first_metrics(page, slot);
     }
     first_entered(page, result);
+    nd_text_where(job, result);
     if (result->first.slot < layer->slot_count) {
         first_worst(page, &layer->slots[result->first.slot]);
         first_slices(page, &layer->slots[result->first.slot]);

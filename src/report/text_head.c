@@ -5,9 +5,10 @@
 #include "report/text_parts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { GAP = 3 }; /* spaces between the cells of a line */
+enum { GAP = 3, NAME_LEAST = 10 }; /* spaces between cells; columns for a name */
 
 /* What a line about a dump says, cell by cell. */
 enum cell {
@@ -120,7 +121,7 @@ void nd_text_dumps(struct page *page, const char *const *labels,
     }
 }
 
-static const char *head_scope_id(const struct nd_coverage *coverage, bool whole)
+const char *nd_text_scope_id(const struct nd_coverage *coverage, bool whole)
 {
     if (coverage->bytes_total == 0)
         return "report.compared.statistics";
@@ -131,7 +132,7 @@ static const char *head_scope_id(const struct nd_coverage *coverage, bool whole)
 static void head_scope(struct page *page, const struct nd_result *result)
 {
     const struct nd_coverage *coverage = &result->coverage;
-    const enum nd_order order = result->dump[0].order;
+    const enum nd_order order = result->dump[result->order_borrowed].order;
     const char *label = nd_page_words(page, "report.compared");
     char done[FIGURE_SIZE], total[FIGURE_SIZE], id[64];
     struct text compared = {0};
@@ -143,7 +144,7 @@ static void head_scope(struct page *page, const struct nd_result *result)
         VALUE_TEXT("total", nd_figure_bytes(coverage->bytes_total, total)),
     };
     nd_catalogue_fill(
-        nd_page_words(page, head_scope_id(coverage, strcmp(done, total) == 0)), values,
+        nd_page_words(page, nd_text_scope_id(coverage, strcmp(done, total) == 0)), values,
         sizeof values / sizeof values[0], &compared);
     const char *words = compared.len == 0 ? "" : compared.bytes;
     nd_text_label(page, "report.order");
@@ -230,6 +231,51 @@ static void head_outcome(struct page *page, const struct nd_result *result)
     nd_page_end(page);
 }
 
+const char *nd_text_fails(const struct page *page, const struct nd_layer *layer)
+{
+    const char *fails = nd_fail_word(layer->fails);
+    char id[64];
+
+    if (fails == NULL || layer->fails == ND_FAIL_DRIFT ||
+        (layer->fails != ND_FAIL_NONFINITE && layer->drift >= layer->bound))
+        return NULL;
+    snprintf(id, sizeof id, "fail.%s", fails);
+    const char *words = nd_page_words(page, id);
+    return words == id ? fails : words;
+}
+
+void nd_text_step_rank(const struct page *page, const struct nd_layer *layer, struct text *out)
+{
+    const struct catalogue_value step = VALUE_NUMBER("step", layer->step);
+    const struct catalogue_value rank = VALUE_NUMBER("rank", layer->rank);
+
+    if (layer->step < 0 && layer->rank < 0)
+        return;
+    nd_text_puts(out, " (");
+    if (layer->step >= 0)
+        nd_catalogue_fill(nd_page_words(page, "report.place.step"), &step, 1, out);
+    if (layer->step >= 0 && layer->rank >= 0)
+        nd_text_puts(out, nd_page_words(page, "report.comma"));
+    if (layer->rank >= 0)
+        nd_catalogue_fill(nd_page_words(page, "report.place.rank"), &rank, 1, out);
+    nd_text_puts(out, ")");
+}
+
+/* A layer's drift, and in a word why it fails where that is not the drift. */
+static void head_drift(const struct page *page, const struct nd_layer *layer,
+                       char text[FIGURE_SIZE])
+{
+    const char *fails = nd_text_fails(page, layer);
+
+    text[0] = '\0';
+    if (!isnan(layer->drift))
+        nd_figure_drift(layer->drift, text);
+    if (fails == NULL)
+        return;
+    const size_t used = strlen(text);
+    snprintf(text + used, FIGURE_SIZE - used, used == 0 ? "%s" : "  %s", fails);
+}
+
 static void head_first_line(struct page *page, const struct nd_result *result, size_t index)
 {
     const struct nd_layer *layer = nd_result_layer(result, index);
@@ -244,11 +290,17 @@ static void head_first_line(struct page *page, const struct nd_result *result, s
     nd_page_put(page, INK_PLAIN, "#");
     nd_page_put(page, INK_PLAIN, text);
     nd_page_tab(page, page->column + 2);
-    nd_figure_drift(layer->drift, text);
-    const unsigned drift = isnan(layer->drift) ? 0 : nd_page_columns(page, text) + 2;
+    head_drift(page, layer, text);
+    if (page->column + nd_page_columns(page, text) + NAME_LEAST > page->width)
+        nd_figure_drift(layer->drift, text); /* no room for the word */
+    const unsigned drift = text[0] == '\0' ? 0 : nd_page_columns(page, text) + 2;
     const unsigned used = page->column + drift;
-    nd_page_cut(page, INK_PLAIN, layer->name,
+    struct text name = {0};
+    nd_text_puts(&name, layer->name);
+    nd_text_step_rank(page, layer, &name);
+    nd_page_cut(page, INK_PLAIN, name.len == 0 ? "" : name.bytes,
                 used + 8 > page->width ? 8 : page->width - used);
+    nd_text_done(&name);
     if (drift > 0) {
         nd_page_tab(page, page->column + 2);
         nd_page_put(page, nd_text_tier_ink(layer->tier), text);
@@ -305,4 +357,5 @@ void nd_text_head(struct report_job *job, const struct nd_result *result)
     head_tiers(page, result);
     head_outcome(page, result);
     head_firsts(page, result);
+    nd_text_lowered(page, result);
 }

@@ -33,12 +33,43 @@ void nd_text_label(struct page *page, const char *id);
 void nd_text_head(struct report_job *job, const struct nd_result *result);
 void nd_text_dumps(struct page *page, const char *const *labels,
                    const struct nd_dump_info *dumps, size_t count);
+/* a candidate in a narrower type, and its layers by their own error */
+void nd_text_lowered(struct page *page, const struct nd_result *result);
 void nd_text_sparkline(struct page *page, const struct nd_result *result);
 
 /* the block about the first diverging layer, and why */
 void nd_text_first(struct report_job *job, const struct nd_result *result);
+/* in which span the drift entered, and where in the program the layer was called */
+void nd_text_where(struct report_job *job, const struct nd_result *result);
+/* The same by sentences, for other reports; nothing is added for one that does not apply. */
+enum { TEXT_WHERE_COUNT = 5 };
+void nd_text_where_words(const struct report_job *job, const struct nd_result *result,
+                         unsigned sentence, struct text *out);
 void nd_text_why(struct report_job *job, const struct nd_result *result);
 void nd_text_finding(struct report_job *job, const struct nd_finding *finding);
+/* Words that reports for people share: what a finding says, what a cause is called, how it
+ * is known that the drift entered (an id), and "LayerNorm, output.0, float32 [4, 768]". */
+void nd_text_finding_words(const struct page *page, const struct nd_finding *finding,
+                           struct text *out);
+const char *nd_text_cause_title(const struct page *page, const struct nd_cause *cause);
+const char *nd_text_entered_id(const struct nd_result *result);
+void nd_text_slot_words(const struct page *page, const struct nd_layer *layer,
+                        const struct nd_slot *slot, struct text *out);
+const char *nd_text_first_id(const struct nd_result *result);
+const char *nd_text_scope_id(const struct nd_coverage *coverage, bool whole);
+/* The advice of the findings that matter, each sentence once; how many. */
+enum { TEXT_ADVICE_LIMIT = 6 };
+size_t nd_text_advice(const struct nd_result *result,
+                      const struct nd_phrase *ret_said[TEXT_ADVICE_LIMIT]);
+/* The id of what the best cause calls for, if it is more than possible; false: nothing. */
+bool nd_text_cause_advice(const struct nd_result *result, char *id, size_t size);
+bool nd_text_step_matters(const struct report_job *job, const struct nd_step *step);
+/* A word as a shell reads it back, quoted where it must be. */
+void nd_text_shell_word(const char *word, struct text *out);
+/* Appends " (step 1, rank 3)", as far as the layer has one; names repeat over them. */
+void nd_text_step_rank(const struct page *page, const struct nd_layer *layer, struct text *out);
+/* Why a layer fails, where its drift alone does not say it; NULL: it does, or nothing fails. */
+const char *nd_text_fails(const struct page *page, const struct nd_layer *layer);
 /* Whether a cause is confirmed: then what is still open matters less. */
 bool nd_text_settled(const struct nd_result *result);
 void nd_text_next(struct report_job *job, const struct nd_result *result);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WHY_COLUMNS = 7, NEXT_LIMIT = 6 };
+enum { WHY_COLUMNS = 7 };
 
 static void why_begin(struct page *page, const char *id)
 {
@@ -17,7 +17,7 @@ static void why_begin(struct page *page, const char *id)
 }
 
 /* "eps differs", or the cause's id where the catalogue has no title. */
-static const char *why_title(const struct page *page, const struct nd_cause *cause)
+const char *nd_text_cause_title(const struct page *page, const struct nd_cause *cause)
 {
     char id[128];
 
@@ -38,7 +38,7 @@ static void why_cause(struct page *page, const struct nd_cause *cause)
            possible ? "report.why.possible.one"
            : sided  ? "report.why.sided"
                     : "report.why.named",
-           VALUE_TEXT("title", why_title(page, cause)),
+           VALUE_TEXT("title", nd_text_cause_title(page, cause)),
            VALUE_TEXT("status", nd_page_words(page, status)),
            VALUE_TEXT("side", nd_page_words(page, side)));
     if (cause->summary.id != NULL) {
@@ -81,12 +81,31 @@ void nd_text_why(struct report_job *job, const struct nd_result *result)
     }
 }
 
+void nd_text_shell_word(const char *word, struct text *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:=,+@%";
+    const bool is_plain = word[0] != '\0' && word[strspn(word, plain)] == '\0';
+
+    nd_text_puts(out, is_plain ? "" : "'");
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            nd_text_puts(out, "'\\''");
+        else
+            nd_text_add(out, word, 1);
+    }
+    nd_text_puts(out, is_plain ? "" : "'");
+}
+
 /* A command to copy: never cut, continued with a backslash. */
 static void next_command(struct page *page, const struct nd_step *step)
 {
     nd_page_tab(page, WHY_COLUMNS + 2);
     for (size_t i = 0; i < step->argc; i++) {
-        const unsigned need = nd_page_columns(page, step->argv[i]) + 3;
+        struct text word = {0};
+        nd_text_shell_word(step->argv[i], &word);
+        const char *shown = word.len == 0 ? "" : word.bytes;
+        const unsigned need = nd_page_columns(page, shown) + 3;
         if (i > 0 && page->column + need > page->width) {
             nd_page_put(page, INK_PLAIN, " \\");
             nd_page_end(page);
@@ -94,7 +113,8 @@ static void next_command(struct page *page, const struct nd_step *step)
         } else if (i > 0) {
             nd_page_put(page, INK_PLAIN, " ");
         }
-        nd_page_put(page, INK_PLAIN, step->argv[i]);
+        nd_page_put(page, INK_PLAIN, shown);
+        nd_text_done(&word);
     }
     nd_page_end(page);
 }
@@ -107,29 +127,37 @@ static bool advice_matters(const struct nd_result *result, const struct nd_findi
            (!nd_text_settled(result) || strcmp(finding->id, result->causes[0].id) == 0);
 }
 
-/* Advice of the findings that matter; each sentence once. */
-static size_t next_advice(struct page *page, const struct nd_result *result)
+size_t nd_text_advice(const struct nd_result *result,
+                      const struct nd_phrase *ret_said[TEXT_ADVICE_LIMIT])
 {
-    const char *said[NEXT_LIMIT];
     size_t count = 0;
 
-    for (size_t i = 0; i < result->checklist_count && count < NEXT_LIMIT; i++) {
+    for (size_t i = 0; i < result->checklist_count && count < TEXT_ADVICE_LIMIT; i++) {
         const struct nd_finding *finding = &result->checklist[i];
         bool fresh = advice_matters(result, finding);
         for (size_t k = 0; k < count && fresh; k++)
-            fresh = strcmp(said[k], finding->advice.id) != 0;
-        if (!fresh)
-            continue;
-        said[count++] = finding->advice.id;
+            fresh = strcmp(ret_said[k]->id, finding->advice.id) != 0;
+        if (fresh)
+            ret_said[count++] = &finding->advice;
+    }
+    return count;
+}
+
+/* Advice of the findings that matter. */
+static size_t next_advice(struct page *page, const struct nd_result *result)
+{
+    const struct nd_phrase *said[TEXT_ADVICE_LIMIT];
+    const size_t count = nd_text_advice(result, said);
+
+    for (size_t i = 0; i < count; i++) {
         nd_page_tab(page, WHY_COLUMNS);
-        nd_text_phrase(page, INK_PLAIN, &finding->advice);
+        nd_text_phrase(page, INK_PLAIN, said[i]);
         nd_page_end(page);
     }
     return count;
 }
 
-/* What the best cause calls for, if it is more than possible; false: nothing. */
-static bool cause_advice(const struct nd_result *result, char *id, size_t size)
+bool nd_text_cause_advice(const struct nd_result *result, char *id, size_t size)
 {
     if (result->cause_count == 0 || result->causes[0].status == ND_CAUSE_POSSIBLE)
         return false;
@@ -142,7 +170,7 @@ static void next_cause(struct page *page, const struct nd_result *result)
 {
     char id[128];
 
-    if (!cause_advice(result, id, sizeof id))
+    if (!nd_text_cause_advice(result, id, sizeof id))
         return;
     const struct nd_cause *cause = &result->causes[0];
     const struct nd_phrase advice = {id, cause->params, cause->param_count};
@@ -151,11 +179,34 @@ static void next_cause(struct page *page, const struct nd_result *result)
     nd_page_end(page);
 }
 
+/* Where more is said about the best cause. */
+static void next_explain(struct page *page, const struct nd_result *result)
+{
+    char id[128];
+
+    if (result->cause_count == 0 || result->causes[0].status == ND_CAUSE_POSSIBLE)
+        return;
+    snprintf(id, sizeof id, "cause.%s.what", result->causes[0].id);
+    if (nd_catalogue_words(id, LANGUAGE_EN) == NULL)
+        return;
+    nd_page_tab(page, WHY_COLUMNS);
+    ND_SAY(page, INK_PLAIN, "report.next.explain",
+           VALUE_TEXT("id", result->causes[0].id));
+    nd_page_end(page);
+}
+
+/* Where layers are missing and no more, steps have nothing to settle. */
+static bool something_diverges(const struct nd_result *result)
+{
+    return result->verdict == ND_VERDICT_DRIFT ||
+           nd_result_layer(result, result->first.layer) != NULL;
+}
+
 /* Open steps matter while the cause is open; with -v all of them are shown. */
-static bool step_matters(const struct report_job *job, const struct nd_step *step)
+bool nd_text_step_matters(const struct report_job *job, const struct nd_step *step)
 {
     return job->options->verbose ||
-           (step->status != ND_STEP_DONE && job->result->verdict != ND_VERDICT_AGREE &&
+           (step->status != ND_STEP_DONE && something_diverges(job->result) &&
             !nd_text_settled(job->result));
 }
 
@@ -183,19 +234,20 @@ void nd_text_next(struct report_job *job, const struct nd_result *result)
 {
     struct page *page = &job->page;
     char id[128];
-    bool some = cause_advice(result, id, sizeof id);
+    bool some = nd_text_cause_advice(result, id, sizeof id);
 
     for (size_t i = 0; i < result->checklist_count; i++)
         some = some || advice_matters(result, &result->checklist[i]);
     for (size_t i = 0; i < result->step_count; i++)
-        some = some || step_matters(job, &result->steps[i]);
+        some = some || nd_text_step_matters(job, &result->steps[i]);
     if (!some)
         return;
     nd_page_blank(page);
     why_begin(page, "report.next");
     if (next_advice(page, result) == 0)
         next_cause(page, result);
+    next_explain(page, result);
     for (size_t i = 0; i < result->step_count; i++)
-        if (step_matters(job, &result->steps[i]))
+        if (nd_text_step_matters(job, &result->steps[i]))
             next_step(page, &result->steps[i]);
 }

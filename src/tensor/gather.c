@@ -6,7 +6,8 @@
  * row after row would load every cache line once for each of them.  So rows advance
  * together, a piece at a time: what one row brings into the cache the next ones find there.
  */
-#include "tensor/view.h"
+#include "tensor/gather_plan.h"
+#include "tensor/gather_turn.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,18 +17,8 @@ enum {
     GATHER_PIECE = 64, /* elements of each: all pieces' lines stay in a 32 KiB cache */
 };
 
-/* The view with its axes of size 1 gone and neighbours of one stride made one. */
-struct plan {
-    uint32_t rank;
-    uint64_t dim[ND_MAX_RANK];
-    struct axis_map axis[ND_MAX_RANK];
-    const struct axis_link *link; /* NULL: none; then `from` and `to` count plan's axes */
-    uint32_t from, to;
-    const unsigned char *data; /* of index 0 */
-    unsigned size;             /* of an element */
-};
-
-static bool plan_merges(const struct plan *plan, const struct axis_map *axis, uint64_t dim)
+static bool plan_merges(const struct gather_plan *plan, const struct axis_map *axis,
+                        uint64_t dim)
 {
     const struct axis_map *before = &plan->axis[plan->rank - 1];
     int64_t step;
@@ -37,7 +28,7 @@ static bool plan_merges(const struct plan *plan, const struct axis_map *axis, ui
            step == before->outer;
 }
 
-static void plan_make(const struct tensor_view *view, struct plan *plan)
+static void plan_make(const struct tensor_view *view, struct gather_plan *plan)
 {
     const struct axis_link *link = view->link.is ? &view->link : NULL;
 
@@ -76,7 +67,7 @@ struct row {
     uint64_t shift;
 };
 
-static struct row row_at(const struct plan *plan, const uint64_t *index)
+static struct row row_at(const struct gather_plan *plan, const uint64_t *index)
 {
     const uint32_t last = plan->rank - 1;
     int64_t offset = 0;
@@ -96,7 +87,7 @@ static struct row row_at(const struct plan *plan, const uint64_t *index)
     return (struct row){.at = plan->data + offset * (int64_t)plan->size, .shift = shift};
 }
 
-static void row_next(const struct plan *plan, uint64_t *index)
+static void row_next(const struct gather_plan *plan, uint64_t *index)
 {
     for (uint32_t k = plan->rank - 1; k-- > 0;) {
         if (++index[k] < plan->dim[k])
@@ -165,7 +156,7 @@ static void copy_axis(const struct axis_map *axis, const unsigned char *at, uint
 }
 
 /* Elements [from, from + n) of a row. */
-static void row_copy(const struct plan *plan, const struct row *row, uint64_t from,
+static void row_copy(const struct gather_plan *plan, const struct row *row, uint64_t from,
                      uint64_t n, unsigned char *out)
 {
     const uint32_t last = plan->rank - 1;
@@ -187,55 +178,17 @@ static void row_copy(const struct plan *plan, const struct row *row, uint64_t fr
     }
 }
 
-/*
- * Rows that lie beside each other, element for element, are the columns of a small matrix:
- * 16 bytes of each of its lines are loaded at once and turned in registers.
- */
-typedef uint16_t gather_half __attribute__((vector_size(16)));
-typedef uint32_t gather_word __attribute__((vector_size(16)));
-#if defined(__clang__)
-#define PAIR_UP(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define PAIR_UP(a, b, ...) __builtin_shuffle(a, b, (__typeof__(a)){__VA_ARGS__})
-#endif
-#define LOW_HALVES(a, b)  PAIR_UP(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define HIGH_HALVES(a, b) PAIR_UP(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#define LOW_WORDS(a, b)   PAIR_UP(a, b, 0, 4, 1, 5)
-#define HIGH_WORDS(a, b)  PAIR_UP(a, b, 2, 6, 3, 7)
-
-/* An address of the next piece, or past the end: only looked up, never read. */
-static const void *ahead_of(const unsigned char *at, int64_t bytes)
-{
-    return (const void *)((uintptr_t)at + (uintptr_t)bytes);
-}
-
-/* A square of 16-byte lines: rounds of pairing line i with line i + half, as a perfect
- * shuffle does, turn it. */
-#define TURN(type, edge, LOW, HIGH)                                                        \
-    static void turn_##type(const unsigned char *in, int64_t line, unsigned char *out,     \
-                            uint64_t row)                                                  \
-    {                                                                                      \
-        gather_##type a[edge], b[edge];                                                    \
-        for (unsigned i = 0; i < edge; i++) {                                              \
-            __builtin_prefetch(ahead_of(in, (int64_t)(i + GATHER_PIECE) * line));          \
-            memcpy(&a[i], in + (int64_t)i * line, 16);                                     \
-        }                                                                                  \
-        for (unsigned round = 1; round < edge; round *= 2) {                               \
-            for (unsigned i = 0; i < edge / 2; i++) {                                      \
-                b[2 * i] = LOW(a[i], a[i + edge / 2]);                                     \
-                b[2 * i + 1] = HIGH(a[i], a[i + edge / 2]);                                \
-            }                                                                              \
-            memcpy(a, b, sizeof a);                                                        \
-        }                                                                                  \
-        for (unsigned i = 0; i < edge; i++)                                                \
-            memcpy(out + i * row, &a[i], 16);                                              \
-    }
-TURN(half, 8, LOW_HALVES, HIGH_HALVES)
-TURN(word, 4, LOW_WORDS, HIGH_WORDS)
+/* A row, or the part of one that is wanted. */
+struct span {
+    struct row row;
+    uint64_t from, to;
+    unsigned char *out; /* where element `from` goes */
+};
 
 /* Copies a piece of `edge` rows, where they are such columns; else returns false. */
-static bool rows_turn(const struct plan *plan, const struct row *rows, unsigned edge,
-                      uint64_t from, uint64_t n, unsigned char *out, uint64_t row)
+static bool rows_turn(const struct gather_plan *plan, const struct span *spans,
+                      unsigned edge, uint64_t from, uint64_t n, unsigned char *out,
+                      uint64_t row)
 {
     const struct axis_map *axis = &plan->axis[plan->rank - 1];
     const int64_t line = axis->outer * (int64_t)plan->size;
@@ -244,73 +197,128 @@ static bool rows_turn(const struct plan *plan, const struct row *rows, unsigned 
     if (plan->link != NULL || axis->block != 1 || axis->outer < (int64_t)edge)
         return false;
     for (unsigned r = 1; r < edge; r++)
-        if (rows[r].at != rows[r - 1].at + plan->size)
+        if (spans[r].row.at != spans[r - 1].row.at + plan->size)
             return false;
     for (; done + edge <= n; done += edge)
-        (edge == 8 ? turn_half : turn_word)(rows[0].at + (int64_t)(from + done) * line,
+        (edge == 8 ? turn_half : turn_word)(spans[0].row.at + (int64_t)(from + done) * line,
                                             line, out + done * plan->size, row);
     for (unsigned r = 0; r < edge && done < n; r++)
-        row_copy(plan, &rows[r], from + done, n - done, out + r * row + done * plan->size);
+        row_copy(plan, &spans[r].row, from + done, n - done,
+                 out + r * row + done * plan->size);
     return true;
 }
 
-/* `count` whole rows from index on, in pieces. */
-static void rows_copy(const struct plan *plan, uint64_t *index, uint64_t count,
-                      unsigned char *out)
+static bool spans_cover(const struct span *spans, unsigned edge, uint64_t from, uint64_t to)
+{
+    for (unsigned r = 0; r < edge; r++)
+        if (spans[r].from > from || spans[r].to < to)
+            return false;
+    return true;
+}
+
+/* The elements [from, to) of `n` rows. */
+static void spans_copy(const struct gather_plan *plan, const struct span *spans, unsigned n,
+                       uint64_t from, uint64_t to)
+{
+    const unsigned edge = plan->size == 2 ? 8 : plan->size == 4 ? 4 : 0, size = plan->size;
+    const uint64_t row = plan->dim[plan->rank - 1] * size;
+
+    for (unsigned r = 0; r < n;) {
+        const struct span *span = &spans[r];
+        const uint64_t first = span->from > from ? span->from : from;
+        const uint64_t last = span->to < to ? span->to : to;
+        if (edge > 0 && r + edge <= n && spans_cover(span, edge, from, to) &&
+            rows_turn(plan, span, edge, from, to - from,
+                      span->out + (from - span->from) * size, row)) {
+            r += edge;
+            continue;
+        }
+        if (first < last)
+            row_copy(plan, &span->row, first, last - first,
+                     span->out + (first - span->from) * size);
+        r++;
+    }
+}
+
+/* `count` elements from `from` on in the row of index, in pieces of many rows. */
+static void rows_gather(const struct gather_plan *plan, uint64_t *index, uint64_t from,
+                        uint64_t count, unsigned char *out)
 {
     const uint64_t dim = plan->dim[plan->rank - 1];
-    const unsigned edge = plan->size == 2 ? 8 : plan->size == 4 ? 4 : 0;
-    struct row rows[GATHER_ROWS];
+    struct span spans[GATHER_ROWS];
 
     while (count > 0) {
-        const unsigned n = count < GATHER_ROWS ? (unsigned)count : GATHER_ROWS;
-        for (unsigned r = 0; r < n; r++) {
-            rows[r] = row_at(plan, index);
+        unsigned n = 0;
+        uint64_t low = dim, high = 0;
+        for (; n < GATHER_ROWS && count > 0; n++) {
+            const uint64_t left = dim - from, take = left < count ? left : count;
+            spans[n] = (struct span){row_at(plan, index), from, from + take, out};
+            low = from < low ? from : low;
+            high = from + take > high ? from + take : high;
+            out += take * plan->size;
+            count -= take;
+            from = 0;
             row_next(plan, index);
         }
-        for (uint64_t from = 0; from < dim; from += GATHER_PIECE) {
-            const uint64_t piece = dim - from < GATHER_PIECE ? dim - from : GATHER_PIECE;
-            for (unsigned r = 0; r < n;) {
-                unsigned char *to = out + (r * dim + from) * plan->size;
-                if (edge > 0 && r + edge <= n &&
-                    rows_turn(plan, &rows[r], edge, from, piece, to, dim * plan->size)) {
-                    r += edge;
-                } else {
-                    row_copy(plan, &rows[r], from, piece, to);
-                    r++;
-                }
-            }
-        }
-        out += n * dim * plan->size;
-        count -= n;
+        for (uint64_t at = low - low % GATHER_PIECE; at < high; at += GATHER_PIECE)
+            spans_copy(plan, spans, n, at,
+                       at + GATHER_PIECE < high ? at + GATHER_PIECE : high);
     }
+}
+
+/* --- any range -------------------------------------------------------------------------
+ */
+
+/* The index of an element, but for its place along the last axis. */
+static uint64_t plan_index(const struct gather_plan *plan, uint64_t flat, uint64_t *index)
+{
+    const uint64_t dim = plan->dim[plan->rank - 1];
+    uint64_t rest = flat / dim;
+
+    for (uint32_t k = plan->rank - 1; k-- > 0; rest /= plan->dim[k])
+        index[k] = rest % plan->dim[k];
+    index[plan->rank - 1] = 0;
+    return flat % dim;
 }
 
 static void gather_mapped(const struct tensor_view *view, uint64_t first, uint64_t count,
                           unsigned char *out)
 {
-    struct plan plan;
     uint64_t index[ND_MAX_RANK] = {0};
+    struct gather_plan plan;
+    struct slab slab;
 
     plan_make(view, &plan);
-    const uint64_t dim = plan.dim[plan.rank - 1], from = first % dim;
-    uint64_t rest = first / dim;
-    for (uint32_t k = plan.rank - 1; k-- > 0; rest /= plan.dim[k])
-        index[k] = rest % plan.dim[k];
-    if (from > 0 || count < dim) { /* the rest of a row */
-        const uint64_t n = dim - from < count ? dim - from : count;
-        const struct row row = row_at(&plan, index);
-        row_copy(&plan, &row, from, n, out);
-        row_next(&plan, index);
-        out += n * plan.size;
-        count -= n;
+    if (plan.size <= 8 && nd_slab_make(&plan, &slab)) {
+        /* up to the slab's first whole step, the steps, and what is left */
+        uint64_t head = (slab.tail - first % slab.tail) % slab.tail;
+        head = head < count ? head : count;
+        rows_gather(&plan, index, plan_index(&plan, first, index), head, out);
+        (void)plan_index(&plan, first + head, index);
+        const uint64_t done = head + nd_slabs_gather(&plan, &slab, index, count - head,
+                                                     out + head * plan.size);
+        first += done;
+        count -= done;
+        out += done * plan.size;
     }
-    const uint64_t whole = count / dim;
-    rows_copy(&plan, index, whole, out);
-    if (count % dim > 0) {
-        const struct row row = row_at(&plan, index);
-        row_copy(&plan, &row, 0, count % dim, out + whole * dim * plan.size);
-    }
+    const uint64_t from = plan_index(&plan, first, index);
+    rows_gather(&plan, index, from, count, out);
+}
+
+uint64_t nd_view_reach(const struct tensor_view *view)
+{
+    struct gather_plan plan;
+
+    if (view->contiguous)
+        return 1;
+    plan_make(view, &plan);
+    const uint32_t axis = nd_plan_side_by_side(&plan);
+    if (plan.link != NULL || axis >= plan.rank)
+        return 1;
+    const uint64_t line = 64 / plan.size + (64 % plan.size > 0);
+    uint64_t beside = plan.axis[axis].block == 1 ? plan.dim[axis] : plan.axis[axis].block;
+    beside = beside < line ? beside : line;
+    return beside * nd_plan_tail(&plan, axis);
 }
 
 /* --- elements ------------------------------------------------------------------------- */

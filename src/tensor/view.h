@@ -85,7 +85,10 @@ static inline uint64_t nd_link_shift(const struct axis_link *link, uint64_t i)
  * host byte order.  Needs no alignment.
  */
 void nd_view_gather(const struct tensor_view *view, uint64_t first, uint64_t count, void *dst);
-/* The same as doubles (complex: two each). */
+/* How many elements of logical order share their cache lines with one another: gathering
+ * fewer at a time loads lines more than once.  1: no need. */
+uint64_t nd_view_reach(const struct tensor_view *view);
+/* What nd_view_gather() copies, as doubles (complex: two each). */
 void nd_view_decode(const struct tensor_view *view, uint64_t first, uint64_t count, double *dst);
 /* One element by flat index; a complex one as its modulus. */
 double nd_view_at(const struct tensor_view *view, uint64_t flat);
@@ -119,6 +122,8 @@ struct slot_view {
     enum nd_dtype             real_dtype; /* what the run computed in; = tensor.dtype if unsaid */
     const char               *layout;     /* of the bytes; NULL: logical */
     uint32_t                  c0;
+    const uint64_t           *valid;  /* declared: positions of a sample that mean something */
+    size_t                    valid_count; /* 1: the same for every sample; 0: undeclared */
     const struct statistics  *statistics; /* NULL: none */
 };
 

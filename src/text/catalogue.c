@@ -23,9 +23,13 @@ static const struct entry entries[] = {
 #include "text/compare.def"
 #include "text/diagnosis.def"
 #include "text/norm_causes.def"
+#include "text/ascend.def"
 #include "text/evidence.def"
 #include "text/product_causes.def"
 #include "text/placement_causes.def"
+#include "text/pages_runs.def"
+#include "text/pages_norm.def"
+#include "text/pages_other.def"
 #undef ND_TEXT
 };
 /* clang-format on */

@@ -7,7 +7,7 @@
 
 #include "text/glyph.h"
 
-enum { MARGIN = 1, ITEM_GAP = 3, CLIP_BACK = 12 };
+enum { MARGIN = 1, ITEM_GAP = 3 };
 
 /* What a terminal without UTF-8 sees instead. */
 static const struct {
@@ -167,27 +167,6 @@ void nd_page_cut(struct page *page, enum ink ink, const char *text, unsigned col
     cut_between(page, ink, safe, safe + strlen(safe), columns);
 }
 
-void nd_page_clip(struct page *page, enum ink ink, const char *text, unsigned columns)
-{
-    const char *dots = page->utf8 ? "…" : "...";
-    const unsigned dots_columns = page->utf8 ? 1 : 3;
-    const char *safe = page_safe(page, text);
-    const char *end = safe + strlen(safe);
-
-    if (nd_glyph_columns_between(safe, end) <= columns) {
-        put_between(page, ink, safe, end);
-        return;
-    }
-    end = head_end(safe, end, columns > dots_columns ? columns - dots_columns : 0);
-    const char *word = end;
-    while (word > safe && *word != ' ')
-        word--;
-    if (word > safe && end - word <= CLIP_BACK)
-        end = word;
-    put_between(page, ink, safe, end);
-    put_between(page, ink, dots, dots + strlen(dots));
-}
-
 static bool is_closing(const char *at)
 {
     static const char *const closing[] = {"，", "。", "；", "：", "、", "）", "》", "”",
@@ -199,10 +178,18 @@ static bool is_closing(const char *at)
     return false;
 }
 
+static bool is_opening(const char *at)
+{
+    return strncmp(at, "（", 3) == 0 || strncmp(at, "《", 3) == 0 ||
+           strncmp(at, "“", 3) == 0;
+}
+
 /* The end of the unbreakable unit at `at`: a word, or one wide character with the closing
- * punctuation that must not begin a line. */
+ * punctuation that must not begin a line and the opening one that must not end it. */
 static const char *unit_end(const char *at)
 {
+    while (is_opening(at) && at[3] != '\0' && at[3] != ' ')
+        at += 3;
     const size_t len = nd_glyph_len(at);
     const bool is_wide = nd_glyph_columns(at, len) == 2;
     const char *end = at + len;

@@ -34,8 +34,6 @@ void nd_page_done(struct page *page);
 void nd_page_put(struct page *page, enum ink ink, const char *text);
 /* The same in at most `columns` columns, its middle left out if it is longer. */
 void nd_page_cut(struct page *page, enum ink ink, const char *text, unsigned columns);
-/* The same with its end left out, at a word where that is near. */
-void nd_page_clip(struct page *page, enum ink ink, const char *text, unsigned columns);
 /* Puts words, going to a new line at page->indent where one does not fit. */
 void nd_page_flow(struct page *page, enum ink ink, const char *text);
 /* Puts a text that is not broken, a gap after the one before it, or on a new line at

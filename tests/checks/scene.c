@@ -89,6 +89,29 @@ void scene_step(struct scene *scene, int64_t step)
     last(scene)->layer.step = step;
 }
 
+void scene_backward(struct scene *scene)
+{
+    struct scene_layer *of = last(scene);
+
+    of->layer.direction = of->side[0].direction = of->side[1].direction = "backward";
+}
+
+void scene_masked(struct scene *scene, uint64_t count)
+{
+    struct scene_layer *of = last(scene);
+
+    of->compared[of->layer.slot_count - 1].masked = count;
+}
+
+void scene_valid(struct scene *scene, const uint64_t *valid, size_t count)
+{
+    struct scene_layer *of = last(scene);
+    struct slot_view *view = &of->slots[1][of->side[1].slot_count - 1];
+
+    view->valid = valid;
+    view->valid_count = count;
+}
+
 static struct nd_metric_value metric(const char *key, enum nd_metric_kind kind, double a,
                                      double b)
 {
@@ -189,7 +212,6 @@ void scene_slot(struct scene *scene, const char *name, enum nd_dtype real, uint3
         .name = name,
         .evidence = ND_EVIDENCE_VALUES,
         .shape = shape,
-        .shape_of = {shape,                     shape                    },
         .hidden_up_to = (double)NAN,
         .found_drift = (double)NAN,
         .judged = true,

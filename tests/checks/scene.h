@@ -17,6 +17,11 @@ void scene_layer(struct scene *scene, const char *name, const char *type);
 void scene_number(struct scene *scene, int side, const char *key, double value);
 void scene_container(struct scene *scene);
 void scene_step(struct scene *scene, int64_t step);
+void scene_backward(struct scene *scene);
+/* So many agreeing positions of the last slot were masked. */
+void scene_masked(struct scene *scene, uint64_t count);
+/* How many positions of a sample count: of the last slot, said by the candidate. */
+void scene_valid(struct scene *scene, const uint64_t *valid, size_t count);
 
 /* Adds a float32 slot (values rounded to it, or to bfloat16 with real_dtype saying so);
  * candidate NULL: the reference alone has it. */

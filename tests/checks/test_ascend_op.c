@@ -86,27 +86,94 @@ static void default_eps_is_that_of_the_operator(void **state)
 
 static void unsupported_pairs_of_types_are_told_by_product(void **state)
 {
-    const struct ascend_op *rms = nd_ascend_op_for("RmsNorm"),
-                           *add = nd_ascend_op_for("AddRmsNorm");
-    const char *why;
-
     (void)state;
     assert_int_equal(nd_ascend_product("npu:0 Ascend910B3"), ASCEND_A2);
     assert_int_equal(nd_ascend_product("Ascend910_9382"), ASCEND_A3);
     assert_int_equal(nd_ascend_product("Ascend910A"), ASCEND_910);
     assert_int_equal(nd_ascend_product("cuda:0"), 0);
     assert_int_equal(nd_ascend_product(NULL), 0);
-    assert_true(nd_ascend_supports(rms, ASCEND_A2, ND_DTYPE_bf16, ND_DTYPE_f32, &why));
-    assert_false(nd_ascend_supports(rms, ASCEND_310P, ND_DTYPE_bf16, ND_DTYPE_bf16, &why));
-    assert_false(nd_ascend_supports(rms, ASCEND_310P, ND_DTYPE_f16, ND_DTYPE_f32, &why));
-    assert_non_null(why);
-    assert_true(nd_ascend_supports(rms, ASCEND_310P, ND_DTYPE_f16, ND_DTYPE_f16, &why));
-    assert_false(nd_ascend_supports(rms, ASCEND_910, ND_DTYPE_f16, ND_DTYPE_f16, &why));
-    assert_false(nd_ascend_supports(add, ASCEND_A2, ND_DTYPE_f16, ND_DTYPE_f32, &why));
-    assert_false(nd_ascend_supports(nd_ascend_op_for("AddRmsNormCast"), 0, ND_DTYPE_f32,
-                                    ND_DTYPE_f32, &why));
-    assert_true(nd_ascend_supports(nd_ascend_op_for("native_layer_norm"), ASCEND_910,
-                                   ND_DTYPE_bf16, ND_DTYPE_bf16, &why));
+    static const struct {
+        const char *type;
+        unsigned product;
+        enum nd_dtype x, weight;
+        enum ascend_gap gap;
+    } rows[] = {
+        {"RmsNorm",           ASCEND_A2,   ND_DTYPE_bf16, ND_DTYPE_f32,  ASCEND_GAP_NONE   },
+        {"RmsNorm",           ASCEND_310P, ND_DTYPE_bf16, ND_DTYPE_bf16, ASCEND_GAP_BF16   },
+        {"RmsNorm",           ASCEND_310P, ND_DTYPE_f16,  ND_DTYPE_f32,  ASCEND_GAP_WEIGHT },
+        {"RmsNorm",           ASCEND_310P, ND_DTYPE_f16,  ND_DTYPE_f16,  ASCEND_GAP_NONE   },
+        {"RmsNorm",           ASCEND_910,  ND_DTYPE_f16,  ND_DTYPE_f16,  ASCEND_GAP_PRODUCT},
+        {"RmsNorm",           0,           ND_DTYPE_bf16, ND_DTYPE_f32,  ASCEND_GAP_NONE   },
+        {"RmsNorm",           0,           ND_DTYPE_f64,  ND_DTYPE_NONE, ASCEND_GAP_DTYPE  },
+        {"AddRmsNorm",        ASCEND_A2,   ND_DTYPE_f16,  ND_DTYPE_f32,  ASCEND_GAP_WEIGHT },
+        {"AddRmsNormCast",    0,           ND_DTYPE_f32,  ND_DTYPE_f32,  ASCEND_GAP_DTYPE  },
+        {"GemmaRmsNorm",      ASCEND_310P, ND_DTYPE_f16,  ND_DTYPE_f16,  ASCEND_GAP_PRODUCT},
+        {"GroupNormV2",       ASCEND_310P, ND_DTYPE_f16,  ND_DTYPE_f16,  ASCEND_GAP_PRODUCT},
+        /* a float16 BatchNorm has float32 parameters everywhere */
+        {"BatchNorm",         ASCEND_310P, ND_DTYPE_f16,  ND_DTYPE_f32,  ASCEND_GAP_NONE   },
+        {"BatchNorm",         ASCEND_910,  ND_DTYPE_bf16, ND_DTYPE_f32,  ASCEND_GAP_BF16   },
+        {"native_layer_norm", ASCEND_910,  ND_DTYPE_bf16, ND_DTYPE_bf16, ASCEND_GAP_NONE   },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(nd_ascend_gap(nd_ascend_op_for(rows[i].type), rows[i].product,
+                                       rows[i].x, rows[i].weight),
+                         rows[i].gap);
+    assert_string_equal(nd_ascend_product_name(ASCEND_A3), "Ascend910_93");
+    assert_null(nd_ascend_product_name(0));
+}
+
+static void calls_are_known_by_their_operator(void **state)
+{
+    static const struct {
+        const char *call, *name;
+        bool native;
+    } rows[] = {
+        {"npu_rms_norm",                "RmsNorm",             true },
+        {"torch_npu.npu_rms_norm",      "RmsNorm",             true },
+        {"torch.ops.npu.npu_deep_norm", "DeepNorm",            true },
+        {"aclnnAddRmsNorm",             "AddRmsNorm",          true },
+        {"aclnnLayerNormWithImplMode",  "LayerNormV4",         true },
+        {"aclnnBatchNorm",              "BatchNormV3",         true },
+        {"npu_layer_norm_eval",         "npu_layer_norm_eval", true },
+        {"LayerNormV3",                 "LayerNormV3",         true },
+        {"LayerNorm",                   "LayerNorm",           false},
+        {"native_layer_norm",           "native_layer_norm",   false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_string_equal(nd_ascend_op_for(rows[i].call)->name, rows[i].name);
+        assert_int_equal(nd_ascend_is_native(rows[i].call), rows[i].native);
+    }
+    assert_null(nd_ascend_op_for("npu_conv2d"));
+    assert_false(nd_ascend_is_native("Conv2d"));
+}
+
+/* The graph engine's headers: BatchNorm 1e-4, LayerNorm 1e-7, RmsNorm 1e-6. */
+static void an_eps_leads_to_the_operator_that_it_is_the_default_of(void **state)
+{
+    (void)state;
+    assert_string_equal(nd_ascend_default_of("BatchNorm2d", 1e-4, 1e-6)->name, "BatchNorm");
+    assert_string_equal(nd_ascend_default_of("BatchNorm2d", 1e-5, 1e-7)->name, "BatchNormV3");
+    assert_string_equal(nd_ascend_default_of("LayerNorm", 1e-7, 1e-9)->name, "LayerNorm");
+    assert_string_equal(nd_ascend_default_of("LlamaRMSNorm", 1e-6, 1e-8)->name, "RmsNorm");
+    assert_null(nd_ascend_default_of("LlamaRMSNorm", 1e-5, 1e-7));
+    assert_null(nd_ascend_default_of("Conv2d", 1e-4, 1e-6));
+}
+
+/* The inputs of the graph engine's headers. */
+static void inputs_that_are_parameters_of_a_module_are_told(void **state)
+{
+    (void)state;
+    assert_null(nd_ascend_parameter(nd_ascend_op_for("BatchNorm"), 0));
+    assert_string_equal(nd_ascend_parameter(nd_ascend_op_for("BatchNorm"), 1), "param.weight");
+    assert_string_equal(nd_ascend_parameter(nd_ascend_op_for("BNInfer"), 4),
+                        "state.running_var");
+    assert_string_equal(nd_ascend_parameter(nd_ascend_op_for("DeepNorm"), 2), "param.bias");
+    assert_string_equal(nd_ascend_parameter(nd_ascend_op_for("LayerNormV4"), 3), "param.bias");
+    assert_null(nd_ascend_parameter(nd_ascend_op_for("LayerNormV4"), 1));
+    assert_null(nd_ascend_parameter(nd_ascend_op_for("AddRmsNorm"), 3));
 }
 
 static void deprecated_operators_name_their_successor_and_rows_their_source(void **state)
@@ -125,6 +192,9 @@ int main(void)
         cmocka_unit_test(outputs_are_named_in_the_order_of_the_dump),
         cmocka_unit_test(default_eps_is_that_of_the_operator),
         cmocka_unit_test(unsupported_pairs_of_types_are_told_by_product),
+        cmocka_unit_test(calls_are_known_by_their_operator),
+        cmocka_unit_test(an_eps_leads_to_the_operator_that_it_is_the_default_of),
+        cmocka_unit_test(inputs_that_are_parameters_of_a_module_are_told),
         cmocka_unit_test(deprecated_operators_name_their_successor_and_rows_their_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

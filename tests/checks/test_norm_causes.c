@@ -256,6 +256,154 @@ static void blames_the_reference_without_weights(void **state)
     free(t);
 }
 
+/* Without weights the reference's own are estimated, fault and all. */
+static void finds_the_weight_that_the_reference_dropped(void **state)
+{
+    struct norm *t = norm_new(0.3, 1);
+    struct scene *scene = scene_new();
+    float centre[ROWS], rstd[ROWS];
+
+    (void)state;
+    honest(t, centre, rstd, t->y);
+    for (int i = 0; i < N; i++)
+        t->faulty[i] = (double)(((float)t->x[i] - centre[i / COLUMNS]) * rstd[i / COLUMNS] +
+                                (float)t->b[i % COLUMNS]);
+    const struct diagnosis *diagnosis =
+        diagnose_sides(scene, t, "LayerNorm", t->faulty, t->y, false);
+    assert_int_equal(diagnosis->origin, 1);
+    assert_true(diagnosis->cause_count >= 1);
+    assert_string_equal(diagnosis->causes[0].id, "weight_dropped");
+    assert_int_equal(diagnosis->causes[0].status, ND_CAUSE_CONFIRMED);
+    assert_int_equal(diagnosis->causes[0].side, ND_SIDE_REFERENCE);
+    scene_free(scene);
+    free(t);
+}
+
+/* A LayerNorm's weight is plain: a side that adds 1 is wrong, with weights or without. */
+static void blames_the_side_that_adds_one_to_the_weight(void **state)
+{
+    struct norm *t = norm_new(0.3, 1);
+    float centre[ROWS], rstd[ROWS];
+
+    (void)state;
+    honest(t, centre, rstd, t->y);
+    for (int i = 0; i < N; i++)
+        t->faulty[i] = (double)(((float)t->x[i] - centre[i / COLUMNS]) * rstd[i / COLUMNS] *
+                                    (float)(1 + t->w[i % COLUMNS]) +
+                                (float)t->b[i % COLUMNS]);
+    for (int k = 0; k < 4; k++) {
+        struct scene *scene = scene_new();
+        const bool weights = k / 2 == 1, is_candidate = k % 2 == 1;
+        const struct diagnosis *diagnosis = diagnose_sides(
+            scene, t, "LayerNorm", is_candidate ? t->y : t->faulty,
+            is_candidate ? t->faulty : t->y, weights);
+        assert_true(diagnosis->cause_count >= 1);
+        assert_string_equal(diagnosis->causes[0].id, "one_plus_weight");
+        assert_int_equal(diagnosis->causes[0].status, ND_CAUSE_CONFIRMED);
+        assert_int_equal(diagnosis->causes[0].side,
+                         is_candidate ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE);
+        scene_free(scene);
+    }
+    free(t);
+}
+
+/* A class of a name that says nothing: what it does makes it an RMSNorm. */
+static void recognises_a_norm_of_unknown_type_by_what_it_does(void **state)
+{
+    struct norm *t = norm_new(0.3, 0.02);
+    struct scene *scene = scene_new();
+    float zero[ROWS] = {0}, rstd[ROWS];
+
+    (void)state;
+    memset(t->b, 0, sizeof t->b);
+    for (int k = 0; k < 2; k++) {
+        for (int r = 0; r < ROWS; r++) {
+            double squares = 0;
+            for (int c = 0; c < COLUMNS; c++)
+                squares += t->x[r * COLUMNS + c] * t->x[r * COLUMNS + c] / COLUMNS;
+            rstd[r] = 1 / sqrtf((float)squares + (k == 0 ? 1e-5f : 1e-4f));
+        }
+        apply(t, zero, rstd, false, k == 0 ? t->y : t->faulty);
+    }
+    const struct diagnosis *diagnosis =
+        diagnose_sides(scene, t, "Stabiliser", t->y, t->faulty, true);
+    assert_int_equal(diagnosis->origin, 1);
+    assert_true(diagnosis->cause_count >= 1);
+    assert_string_equal(diagnosis->causes[0].id, "eps");
+    assert_int_equal(diagnosis->causes[0].status, ND_CAUSE_CONFIRMED);
+    const double eps = scene_parameter(&diagnosis->causes[0], "candidate");
+    assert_true(fabs(eps / 1e-4 - 1) < 0.01);
+    scene_free(scene);
+    free(t);
+}
+
+/* The producer agrees, and the norm's input lies on the bfloat16 grid on one side. */
+static void names_a_cast_of_the_input(void **state)
+{
+    struct norm *t = norm_new(0.3, 1), *cast = norm_new(0.3, 1);
+    struct scene *scene = scene_new();
+    float centre[ROWS], rstd[ROWS];
+
+    (void)state;
+    honest(t, centre, rstd, t->y);
+    for (int i = 0; i < N; i++)
+        cast->x[i] = (double)bfloat16((float)t->x[i]);
+    honest(cast, centre, rstd, cast->y);
+    scene_layer(scene, "first", "Linear");
+    scene_slot(scene, "output.0", ND_DTYPE_f32, 2, matrix, t->x, t->x);
+    scene_layer(scene, "norm", "LayerNorm");
+    scene_slot(scene, "input.0", ND_DTYPE_f32, 2, matrix, t->x, cast->x);
+    scene_slot(scene, "output.0", ND_DTYPE_f32, 2, matrix, t->y, cast->y);
+    const struct diagnosis *diagnosis = scene_diagnose(scene);
+    assert_int_equal(diagnosis->origin, 1);
+    assert_string_equal(diagnosis->origin_role, "gap");
+    assert_true(diagnosis->cause_count >= 1);
+    assert_string_equal(diagnosis->causes[0].id, "dtype_effective");
+    assert_int_equal(diagnosis->causes[0].status, ND_CAUSE_CONFIRMED);
+    assert_int_equal(diagnosis->causes[0].side, ND_SIDE_CANDIDATE);
+    assert_string_equal(word_of(&diagnosis->causes[0], "dtype"), "bfloat16");
+    scene_free(scene);
+    free(cast);
+    free(t);
+}
+
+enum { SHORT = 8, SHORT_ROWS = N / SHORT };
+
+/* Rows of eight: the smallest variance of them against the mean one, worked out here. */
+static void says_how_much_few_elements_magnify_noise(void **state)
+{
+    static const uint64_t rows[] = {SHORT_ROWS, SHORT};
+    struct norm *t = norm_new(0.3, 1);
+    struct scene *scene = scene_new();
+    double least = 1e9, typical = 0;
+
+    (void)state;
+    for (int r = 0; r < SHORT_ROWS; r++) {
+        float mean, var;
+        moments(t->x, r * SHORT, SHORT, &mean, &var);
+        least = (double)var < least ? (double)var : least;
+        typical += (double)var / SHORT_ROWS;
+        for (int i = r * SHORT; i < (r + 1) * SHORT; i++) {
+            t->y[i] = (double)(((float)t->x[i] - mean) / sqrtf(var + 1e-5f));
+            t->faulty[i] = (double)(((float)t->x[i] - mean) / sqrtf(var + 1e-3f));
+        }
+    }
+    scene_layer(scene, "first", "Linear");
+    scene_slot(scene, "output.0", ND_DTYPE_f32, 2, rows, t->x, t->x);
+    scene_layer(scene, "norm", "LayerNorm");
+    scene_slot(scene, "input.0", ND_DTYPE_f32, 2, rows, t->x, t->x);
+    scene_slot(scene, "output.0", ND_DTYPE_f32, 2, rows, t->y, t->faulty);
+    scene_number(scene, 0, "eps", 1e-5);
+    scene_number(scene, 0, "elementwise_affine", 0);
+    const struct nd_finding *line = scene_finding(scene_diagnose(scene), "statistics");
+    assert_string_equal(line->advice.id, "advice.statistics.few");
+    assert_true(fabs(line->advice.params[0].number - SHORT) < 1e-9);
+    const double factor = sqrt((typical + 1e-3) / (least + 1e-3));
+    assert_true(fabs(line->advice.params[1].number / factor - 1) < 0.02);
+    scene_free(scene);
+    free(t);
+}
+
 static void names_a_divisor_of_two_ranks(void **state)
 {
     struct norm *t = norm_new(0.3, 1);
@@ -408,6 +556,11 @@ int main(void)
         cmocka_unit_test(names_the_exponent_trick_for_the_root),
         cmocka_unit_test(names_the_number_of_shards),
         cmocka_unit_test(blames_the_reference_without_weights),
+        cmocka_unit_test(finds_the_weight_that_the_reference_dropped),
+        cmocka_unit_test(blames_the_side_that_adds_one_to_the_weight),
+        cmocka_unit_test(recognises_a_norm_of_unknown_type_by_what_it_does),
+        cmocka_unit_test(names_a_cast_of_the_input),
+        cmocka_unit_test(says_how_much_few_elements_magnify_noise),
         cmocka_unit_test(names_a_divisor_of_two_ranks),
         cmocka_unit_test(names_elements_of_the_next_row),
         cmocka_unit_test(names_statistics_over_the_first_axis),

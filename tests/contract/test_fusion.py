@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from dumps import normdiff_dump, write
+from dumps import normdiff_dump, npy, write
 
 TOOL = ""
 SHAPE = (2, 4, 3, 3)
@@ -80,6 +80,50 @@ class Fusion(unittest.TestCase):
         _, report = self.run_tool(self.graph)
         relu = [layer for layer in report["layers"] if layer["name"] == "model/relu1"][0]
         self.assertEqual([slot["slot"] for slot in relu["slots"]], ["output.0"])
+
+    def test_outputs_beyond_the_first_stand_beside_the_operators_that_they_come_from(self):
+        # one device operator gives relu1 as its output 1 and bn1 as its output 0
+        graph = json.loads(json.dumps(self.graph))
+        fused = graph["graph"][0]["op"][0]
+        fused["output_desc"] = [dict(fused["output_desc"][0], attr=[
+            {"key": "_datadump_origin_name", "value": {"s": name}},
+            {"key": "_datadump_origin_output_index", "value": {"i": 0}}]) for name in ("model/bn1", "model/relu1")]
+        candidate = list(self.candidate)
+        candidate[0] = (candidate[0][0], candidate[0][1],
+                        {"input.0": self.x, "output.0": self.bn, "output.1": self.relu})
+        status, report = self.run_tool(graph, candidate=candidate)
+        layers = {layer["name"]: layer for layer in report["layers"]}
+        for name in ("model/bn1", "model/relu1"):
+            self.assertEqual((layers[name]["candidate_name"], layers[name]["tier"]),
+                             ("model_conv1model_relu1", "exact"), name)
+            self.assertEqual([slot["slot"] for slot in layers[name]["slots"]][-1], "output.0")
+        self.assertEqual((status, report["coverage"]["covered_by"][0]["name"]), (0, "model/conv1"))
+        # outputs of one operator that changed places
+        graph["graph"][0]["op"] = [op(2, "fc_renamed", "Split", ["model/fc"])]
+        graph["graph"][0]["op"][0]["output_desc"] = [{"attr": [
+            {"key": "_datadump_origin_name", "value": {"s": "model/fc"}},
+            {"key": "_datadump_origin_output_index", "value": {"i": k}}]} for k in (1, 0)]
+        a = [("model/fc", "Split", {"output.0": self.fc, "output.1": self.relu})]
+        b = [("fc_renamed", "Split", {"output.0": self.relu, "output.1": self.fc})]
+        status, report = self.run_tool(graph, reference=a, candidate=b)
+        self.assertEqual((status, report["summary"]["exact"]), (0, 1))
+
+    def test_ids_are_the_order_where_the_dumps_record_none(self):
+        for folder, names in (("ref", ("model_conv1", "model_bn1", "model_relu1", "model_fc")),
+                              ("cand", ("model_conv1model_relu1", "fc_renamed"))):
+            for name in names:
+                _, _, values = self.fc if "fc" in name else self.relu
+                write(os.path.join(self.dir, folder), name + ".output.0.npy", npy("F32", SHAPE, values))
+        graph = json.loads(json.dumps(self.graph))
+        graph["graph"][0]["op"][0]["id"], graph["graph"][0]["op"][2]["id"] = 7, 3
+        done = subprocess.run([TOOL, "-f", "json", "--fusion", write(self.dir, "model.json", json.dumps(graph)),
+                               os.path.join(self.dir, "ref"), os.path.join(self.dir, "cand")],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, LC_ALL="C"))
+        report = json.loads(done.stdout)
+        self.assertEqual((report["reference"]["order"], report["candidate"]["order"]), ("name", "recorded"))
+        self.assertEqual([layer["name"] for layer in report["layers"]],
+                         ["model_fc", "model_conv1", "model_bn1", "model_relu1"])
+        self.assertEqual(done.returncode, 0)
 
     def test_a_drift_inside_a_fused_operator_is_its_own(self):
         wrong = list(self.candidate)

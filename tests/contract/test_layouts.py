@@ -244,6 +244,25 @@ class Search(Case):
             report = self.compare(npy("F32", seen, stored), npy("F32", (b, n, s, d), values), status=0)
             self.assertIn(name, self.layout(report).values())
 
+    def test_heads_split_on_one_side_are_named(self):
+        b, s, n, d = 2, 7, 3, 4
+        values = values_of((b, s, n, d))
+        _, swapped = store(plain((1, 0, 2, 3)), (b, s, n, d), 0, values)
+        shapes = {"BSH": (b, s, n * d), "BSND": (b, s, n, d), "TND": (b * s, n, d), "SBH": (s, b, n * d)}
+        for one, other in (("BSH", "BSND"), ("BSND", "BSH"), ("BSH", "TND"), ("TND", "BSH"), ("BSND", "SBH"),
+                           ("SBH", "BSND")):
+            stored = [swapped if name == "SBH" else values for name in (one, other)]
+            got = self.layout(self.compare(npy("F32", shapes[one], stored[0]), npy("F32", shapes[other], stored[1]),
+                                           status=0))
+            self.assertEqual((got["reference"], got["candidate"], got["how"]), (one, other, "found"))
+
+    def test_a_reshape_that_is_no_layout_stays_a_fault(self):
+        for one, other in (((2, 6), (3, 4)), ((2, 2), (4,)), ((2, 3, 4), (2, 12)), ((2, 3, 4), (3, 2, 4)),
+                           ((1, 6, 4), (3, 2, 4)), ((1, 1, 8), (2, 1, 4))):
+            values = values_of(one)
+            report = self.compare(npy("F32", one, values), npy("F32", other, values), status=1)
+            self.assertEqual(report["layers"][0]["fails"], "shape", (one, other))
+
     def test_a_tensor_cut_out_of_a_larger_one_is_no_layout(self):
         for small, large in (((3,), (4,)), ((2, 3), (2, 4)), ((20, 10), (32, 16)), ((2, 3, 1, 1), (2, 4, 1, 1))):
             values = values_of(large)
@@ -263,6 +282,47 @@ class Search(Case):
         self.assertEqual((got["layout"]["candidate"], got["layout"]["c0"], got["layout"]["how"]), ("FRACTAL_NZ", 16, "found"))
         self.assertGreater(got["drift"], 0.3)
         self.assertIn("equal_under_layout", got["notes"])
+        line = [line for line in report["checklist"] if line["id"] == "layout"][0]
+        self.assertEqual(line["status"], "mismatch")
+        self.assertRegex(line["evidence"], r"off by 1\.\d+; if .* FRACTAL_NZ, they agree to 0$")
+
+
+class Checklist(Case):
+    """What the line about layouts says of a layer that is off for another reason."""
+
+    def setUp(self):
+        super().setUp()
+        self.dims = (2, 19, 3, 5)
+        self.values = values_of(self.dims)
+        self.wrong = [v * 1.5 for v in self.values]
+        self.reference = self.dumped(("F32", self.dims, self.values))
+
+    def line(self, candidate):
+        report = self.compare(self.reference, self.dumped(candidate), status=1)
+        self.assertNotIn("layout", [c["id"] for c in report["causes"]])
+        return [line for line in report["checklist"] if line["id"] == "layout"][0]
+
+    def test_a_declared_layout_was_converted(self):
+        shape, stored = store(nc1hwc0, self.dims, 16, self.wrong)
+        line = self.line({"tensor": ("F32", shape, stored), "format": "NC1HWC0", "logical_shape": list(self.dims)})
+        self.assertEqual((line["status"], line["declared"]["candidate"]), ("ok", "NC1HWC0"))
+        self.assertEqual(line["evidence"], "brought into logical order before comparing")
+        shape, stored = store(nc1hwc0, self.dims, 16, self.wrong, padding=math.nan)
+        line = self.line({"tensor": ("F32", shape, stored), "format": "NC1HWC0", "logical_shape": list(self.dims)})
+        self.assertIn("padding holds other values than zero", line["evidence"])
+
+    def test_a_layout_that_is_only_noted_of_the_device_was_not_converted(self):
+        line = self.line({"tensor": ("F32", self.dims, self.wrong), "device_layout": "NC1HWC0"})
+        self.assertIn("nothing was converted", line["evidence"])
+
+    def test_a_layout_that_was_found_for_contradicting_shapes_is_no_fault_of_its_own(self):
+        shape, stored = store(nc1hwc0, self.dims, 16, [v + 0.02 * (i % 3) for i, v in enumerate(self.values)])
+        report = self.compare(self.reference, self.dumped(("F32", shape, stored)))
+        line = [line for line in report["checklist"] if line["id"] == "layout"][0]
+        self.assertEqual((line["status"], line["declared"]["candidate"], line["recovered"]["candidate"]),
+                         ("ok", None, "NC1HWC0"))
+        self.assertIn("a search found the layout", line["evidence"])
+        self.assertNotIn("layout", [c["id"] for c in report["causes"]])
 
 
 class Contradictions(Case):

@@ -32,12 +32,22 @@ def finish(kind, pair, chooser):
     return case if LAYER_ARTEFACTS[kind.artefact](case, index, options) else None
 
 
+def relative(case, reference, candidate):
+    """||candidate - reference|| / ||reference|| of two keys, over what is finite."""
+    a, b = case['ref'][reference], case['cand'][candidate]
+    if a.shape != b.shape or a.dtype.kind != 'f':
+        return 0.
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    valid = np.isfinite(a) & np.isfinite(b)
+    return float(np.linalg.norm((b - a)[valid]) / (np.linalg.norm(a[valid]) or 1.))
+
+
 # --- another tensor under the name ------------------------------------------------------------
 
 def differs(case, index, key):
     layer = case['meta']['layers'][index]
     own, other = case['ref'][layer['out']], case['cand'][key]
-    return own.shape == other.shape and not np.array_equal(own, other)
+    return own.shape == other.shape and relative(case, layer['out'], key) > 1e-2
 
 
 def before_norm(case, index, options):
@@ -149,6 +159,13 @@ def frame(name, inside, sides):
             'out': last['out'], 'ref_in': first['ref_in'], 'cand_in': first['cand_in']}
 
 
+def block_effect(case, inside):
+    """What the frame shows of the fault: its output's error against its input's."""
+    first, last = inside[0], inside[-1]
+    case['truth']['effect_rel_l2'] = relative(case, last['out'], last['out'])
+    case['truth']['noise_rel_l2'] = relative(case, first['ref_in'][0], first['cand_in'][0])
+
+
 def blocks_only(case, chooser):
     """Both sides have the blocks' frames; the candidate has nothing inside of every other."""
     truth, inside, layers = case['truth'], {}, []
@@ -167,6 +184,7 @@ def blocks_only(case, chooser):
         if hidden and layer['idx'] == truth['layer_idx']:
             truth.update(layer=name, type='Block')
             truth['causes'] = None       # the frame alone does not say what went wrong in it
+            block_effect(case, inside[name])
     case['meta']['layers'] = layers
     return True
 

@@ -5,6 +5,8 @@ import random
 import torch
 from torch import nn
 
+from further_models import (ClassViT, ConvNext, DeepUNet, EncoderDecoder, ExpertBlock,
+                            ExpertModel, Inception, Recurrent)
 from models import (GPT, NORMS, BlockLN, GemmaRMSNorm, LBlock, Llama, RMSNorm, SmallResNet,
                     Style, Tall, UNet, ViT)
 from rounding import rnd
@@ -14,6 +16,9 @@ ARCHS = ['resnet18', 'resnet18_train', 'mobilenet_v2', 'gpt2', 'bert', 'vit', 'l
          'style']
 # Only kinds that ask for them use these.
 MORE_ARCHS = ['gemma', 'smallres', 'smallres_train', 'tall']
+# No kind draws these: whoever wants them names them.
+FURTHER_ARCHS = ['recurrent', 'experts', 'encdec', 'classvit', 'deepunet', 'convnext',
+                 'inception', 'inception_train', 'gpt1', 'gpt20', 'llama20']
 
 
 def init_convolution(module, low):
@@ -56,7 +61,8 @@ def init_weights(model, chooser):
             module.weight.normal_(0, chooser.choice([.01, .02, .05]))
         if isinstance(module, NORMS):
             init_norm(module, chooser, outliers)
-    blocks = [b for b in model.modules() if isinstance(b, (BlockLN, LBlock))]
+    blocks = [b for b in model.modules() if isinstance(b, (BlockLN, LBlock))
+              and not isinstance(b, ExpertBlock)]
     for i, block in enumerate(blocks):
         out = block.fc2 if isinstance(block, BlockLN) else block.down
         out.weight.mul_(.15 * (1 + .6 * i))
@@ -85,7 +91,11 @@ def build_residual(arch, chooser, options):
         model = tv.resnet18(num_classes=50) if arch.startswith('resnet') \
             else tv.mobilenet_v2(num_classes=50, width_mult=.5)
     init_weights(model, chooser)
-    x = image(batch, 3, size)
+    return with_statistics(model, image(batch, 3, size), arch, options)
+
+
+def with_statistics(model, x, arch, options):
+    size = x.shape[-1]
     norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
     for norm in norms:
         norm.momentum = None
@@ -158,6 +168,36 @@ def build_convolutional(arch, chooser, options):
     return model, [image(2, 3, 8 if small else 16)]
 
 
+def build_further(arch, chooser, options):
+    batch = options.get('batch', 2)
+    d = chooser.choice([32, 40, 72])
+    if arch.startswith('inception'):
+        model = Inception(chooser.choice([16, 24]), chooser.randint(2, 5))
+        init_weights(model, chooser)
+        return with_statistics(model, image(batch, 3, 24), arch, options)
+    tokens, depth = chooser.choice([12, 20]), chooser.randint(1, 5)
+    ids = torch.randint(200, (batch, tokens))
+    if arch == 'recurrent':
+        model, inputs = Recurrent(d, d, tokens), [ids]
+    elif arch == 'experts':
+        model, inputs = ExpertModel(d, 4, depth), [ids]
+    elif arch == 'encdec':
+        model = EncoderDecoder(d, 4, depth)
+        inputs = [ids, torch.randint(200, (batch, tokens - 4))]
+    elif arch == 'classvit':
+        model, inputs = ClassViT(d, 4, depth), [image(batch, 3, 32)]
+    elif arch == 'deepunet':
+        model, inputs = DeepUNet(chooser.choice([16, 24]), 4), [image(batch, 3, 16)]
+    elif arch == 'convnext':
+        model, inputs = ConvNext(d, depth), [image(batch, 3, 32)]
+    elif arch == 'llama20':
+        model, inputs = Llama(d, 4, 20, 1e-6), [ids]
+    else:
+        model, inputs = GPT(d, 4, 1 if arch == 'gpt1' else 20, 1e-5, tokens=tokens), [ids]
+    init_weights(model, chooser)
+    return model, inputs
+
+
 def build_tall(arch, chooser, options):
     model = Tall()
     init_weights(model, chooser)
@@ -180,7 +220,9 @@ def build(arch, seed, dtype, options=None):
     options = options or {}
     torch.manual_seed(seed)
     chooser = random.Random(seed)
-    if 'res' in arch or arch == 'mobilenet_v2':
+    if arch in FURTHER_ARCHS:
+        make = build_further
+    elif 'res' in arch or arch == 'mobilenet_v2':
         make = build_residual
     elif arch in ('unet', 'style'):
         make = build_convolutional

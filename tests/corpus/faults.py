@@ -181,12 +181,35 @@ def foreign(kind, options, y, generator):
         n = y.shape[-1] // 2 * 2
         a, b = y[..., 0:n:2], y[..., 1:n:2]
         turned = torch.stack([a * .995 - b * .0999, b * .995 + a * .0999], -1).flatten(-2)
-        return torch.cat([turned, y[..., n:]], -1)
-    raise ValueError(kind)
+        turned = torch.cat([turned, y[..., n:]], -1)
+        return torch.where(torch.isfinite(turned), turned, y)
+    return foreign_more(kind, y, scale, generator)
+
+
+def foreign_more(kind, y, scale, generator):
+    finite = torch.isfinite(y)
+    plain = torch.where(finite, y, torch.zeros(1))
+    if kind == 'leak':                   # each channel holds a little of its neighbour
+        changed = plain + .04 * plain.roll(1, channel_axis(y))
+    elif kind == 'power':                # a curve that is steeper for large values
+        changed = plain.sign() * plain.abs() * (plain.abs() / scale + 1e-3) ** .02
+    elif kind == 'smoothed':             # each row averaged a little with the next
+        axis = 1 if y.dim() == 3 else y.dim() - 2
+        changed = .97 * plain + .03 * plain.roll(-1, axis)
+    elif kind == 'bit_flips':            # one bit of the significand, in one value of 300
+        hit = torch.rand(y.shape, generator=generator) < 1 / 300
+        changed = torch.where(hit, plain * 1.25, plain)
+    elif kind == 'checkerboard':         # every other value is too large, as bad lanes make it
+        flat = torch.arange(y.numel()).view(y.shape) % 2 == 0
+        changed = torch.where(flat, plain * 1.02, plain)
+    else:
+        raise ValueError(kind)
+    return torch.where(finite, changed, y)
 
 
 FOREIGN = ('clip', 'noise', 'sign_flips', 'row_scale', 'inner_block', 'cubic_bend',
-           'shift_by_one', 'column_ramp', 'swirl')
+           'shift_by_one', 'column_ramp', 'swirl', 'leak', 'power', 'smoothed', 'bit_flips',
+           'checkerboard')
 
 
 def damage(kind, options, y, records, chooser, generator):

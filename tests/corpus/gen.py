@@ -18,7 +18,7 @@ import torch
 
 import artefacts
 import faults
-from build import ARCHS, build
+from build import ARCHS, FURTHER_ARCHS, build
 from casefile import pack, save
 from kinds import CATALOGUE, FOREIGN, KINDS, LATER, LATER_ARCHS, NAMED_FAULTS, PRODUCTS
 from record import run
@@ -57,6 +57,12 @@ def facts_of(record, records):
             'padc': per_group % 16 != 0, 'per_group': per_group,
             'stale_src': same_size[-1]['idx'] if same_size else None,
             'causal': getattr(module, 'causal', False)}
+
+
+def terms_of(record):
+    """How many products one output of a layer sums up."""
+    weight = getattr(record['mod'], 'weight', None)
+    return weight[0].numel() if weight is not None else record['ins'][0].shape[-1]
 
 
 def choose_layer(kind, records, chooser):
@@ -102,7 +108,8 @@ def wrong_statistics(module, how, generator):
 def choose_setting(name, kind, archs, dtypes, chooser, extra):
     pool = [a for a in kind.archs or (LATER_ARCHS if name in LATER else ARCHS)
             if not archs or a in archs]
-    if extra.get('small'):               # whoever asks for small models names them
+    named = bool(archs) and set(archs) <= set(FURTHER_ARCHS)
+    if extra.get('small') or named:      # whoever asks for these models names them
         pool = archs
     if not pool:
         return None
@@ -139,10 +146,14 @@ class Pair:
             return False
         record, facts, options = chosen
         self.params = dict(options)
+        if name == 'matmul_acc_fp16':
+            self.params['terms'] = terms_of(record)
         generator = torch.Generator().manual_seed(self.seed)
         if '_w' in options:
             other = faults.weight(options['_w'], record['mod'].weight, generator, chooser)
             options['W'] = rnd(other, self.dtype)
+            changed = (options['W'] != record['mod'].weight).flatten(1).any(1)
+            self.params['changed_channels'] = int(changed.sum())
         if 'statistics' in options:
             options['stats'] = wrong_statistics(record['mod'], options['statistics'], generator)
         self.faulty[record['idx']] = (name, options)
@@ -161,7 +172,7 @@ class Pair:
         changed = other_input(original.clone(), self.params['how'], generator)
         if original.is_floating_point():
             changed = rnd(changed, self.dtype)
-        self.candidate_inputs = [changed]
+        self.candidate_inputs = [changed] + self.inputs[1:]
         return not torch.equal(changed, original)
 
     def put_whole_model_fault(self, chooser):

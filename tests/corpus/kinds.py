@@ -282,7 +282,8 @@ LATER = {
                            and layer['numel'] <= 8 * INDEX_LIMITS[1],
                            sample_index, half=True,
                            archs=['resnet18', 'resnet18_train', 'mobilenet_v2', 'unet']),
-    'index_overflow_rows': Kind(('LayerNorm', 'GELU', 'Add', 'Linear'), None, sample_index,
+    'index_overflow_rows': Kind(('LayerNorm', 'GELU', 'Add', 'Linear'),
+                                lambda layer: layer['shape'][0] > 65536, sample_index,
                                 archs=['tall'], causes=('index_overflow',)),
     'offset': Kind(LATER_FLOATING, long_enough, one_of('k', 1, 2, 8, 16, 32, -1, -8),
                    half=True),
@@ -329,7 +330,9 @@ FOREIGN = {name: Kind(LATER_FLOATING, long_enough, nothing, archs=LATER_ARCHS, c
            for name, causes in (
                ('clip', ('saturated',)), ('noise', ()), ('sign_flips', ()), ('row_scale', ()),
                ('inner_block', ('memory_overwritten',)), ('cubic_bend', ()),
-               ('shift_by_one', ('offset',)), ('column_ramp', ()), ('swirl', ()))}
+               ('shift_by_one', ('offset',)), ('column_ramp', ()), ('swirl', ()),
+               ('leak', ()), ('power', ()), ('smoothed', ()), ('bit_flips', ()),
+               ('checkerboard', ()))}
 
 # Pairs in which nothing is wrong.
 CLEAN = [name for name, kind in {**CATALOGUE, **LATER}.items() if kind.causes == ()]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Scores the diagnosis on pairs of dumps with at most one fault, and the truth.
 
-  run.py --tool NORMDIFF [--pairs N] [--seed S] [--kinds a,b] [--levels 1,2,3] [--jobs N]
-         [--keep DIR] [--results FILE] [-v] [CASE_DIR...]
+  run.py --tool NORMDIFF [--pairs N] [--seed S] [--kinds a,b] [--arch x,y] [--levels 1,2,3]
+         [--jobs N] [--keep DIR] [--results FILE] [-v] [CASE_DIR...]
 
 Without CASE_DIRs it makes the pairs itself, the same for the same seed: all kinds of gen.py in
 fp32, bf16 and fp16, clean ones and faults outside the catalogue among them, a fourth with the
@@ -28,7 +28,7 @@ for needed in ('numpy', 'torch', 'torchvision'):
         sys.exit(77)
 
 from eps_truth import EpsReport, relative_sigma
-from gen import make_case, parse_kinds
+from gen import make_case, parse_kinds, split
 from kinds import CATALOGUE, CLEAN, FOREIGN, LATER
 from score import Table, Verdict, is_counted
 from to_dump import convert, load
@@ -92,7 +92,13 @@ def score_job(args, job):
         case, name, swap = load(job), os.path.basename(os.path.normpath(job)), False
     else:
         seed, kind = job
-        case, name, swap = make_case(seed, [kind]), '%s-%d' % (kind, seed), is_swapped(seed)
+        name, swap = '%s-%d' % (kind, seed), is_swapped(seed)
+        try:
+            case = make_case(seed, [kind], args.arch)
+        except RuntimeError:
+            if not args.arch:
+                raise
+            return []                    # no layer of this architecture can carry the kind
     return [score_level(args, case, name, level, swap) for level in args.levels]
 
 
@@ -104,6 +110,7 @@ def parse_args():
     parser.add_argument('--pairs', type=int, default=660)
     parser.add_argument('--seed', type=int, default=700000)
     parser.add_argument('--kinds')
+    parser.add_argument('--arch')
     parser.add_argument('--levels', default='1,2,3')
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
     parser.add_argument('--keep')
@@ -112,6 +119,7 @@ def parse_args():
     parser.add_argument('cases', nargs='*')
     args = parser.parse_args()
     args.levels = [int(level) for level in args.levels.split(',')]
+    args.arch = split(args.arch)
     args.kinds = parse_kinds(parser, args.kinds)
     return args
 

@@ -215,6 +215,16 @@ static void shapes_are_read_as_people_print_them(void **state)
     }
 }
 
+static void bare_carriage_returns_end_lines_where_nothing_else_does(void **state)
+{
+    (void)state;
+    ASSERT_LOG("layers.0: max=0.5, mean=0.25\rlayers.1: max=0.75, mean=0.5\r",
+               {"layers.0", "output.0", 0.5, none, 0.25, none},
+               {"layers.1", "output.0", 0.75, none, 0.5, none});
+    ASSERT_LOG("epoch 1\r\r\rlayers.0: max=0.5, mean=0.25\rdone",
+               {"layers.0", "output.0", 0.5, none, 0.25, none});
+}
+
 static void colours_and_carriage_returns_leave_what_the_screen_showed(void **state)
 {
     (void)state;
@@ -626,6 +636,7 @@ int main(void)
         cmocka_unit_test(numbers_that_are_not_finite_have_no_unit),
         cmocka_unit_test(what_runs_into_a_word_is_no_number),
         cmocka_unit_test(shapes_are_read_as_people_print_them),
+        cmocka_unit_test(bare_carriage_returns_end_lines_where_nothing_else_does),
         cmocka_unit_test(colours_and_carriage_returns_leave_what_the_screen_showed),
         cmocka_unit_test(prefixes_are_peeled_in_any_number),
         cmocka_unit_test(what_looks_like_a_prefix_may_be_the_name),

@@ -5,6 +5,7 @@
  * chunks, unaligned, and without reading a byte before or behind the data (the pages there
  * are closed).  Exit 77: this machine lacks the instruction set.
  *
+ * A dtype's word as argument checks the pairs with it as reference alone.
  * --bench instead prints GB/s for each pair and instruction set, beside a plain read of the
  * same bytes.
  */
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #include "kernels/kernel_set.h"
+#include "kernels/slices.h"
 
 enum { SKIPPED = 77, RANDOM_ROUNDS = 2 };
 
@@ -54,8 +56,9 @@ static uint32_t random_next(void)
     return (uint32_t)(random_state >> 32);
 }
 
-enum flavour { TAME, ODD, WILD, FLAVOURS };
-static const char *const flavour_names[] = {"tame", "odd", "wild"};
+/* FAR: a mean far larger than the spread; SAME: most blocks equal on both sides. */
+enum flavour { TAME, ODD, WILD, FAR, SAME, FLAVOURS };
+static const char *const flavour_names[] = {"tame", "odd", "wild", "far", "same"};
 
 static const double odd_values[] = {
     0.0,
@@ -88,7 +91,9 @@ static double random_value(enum flavour flavour)
 {
     const double unit = (double)random_next() * 0x1p-32 - 0.5;
 
-    if (flavour == TAME || random_next() % 8 != 0)
+    if (flavour == FAR)
+        return 100.0 + unit;
+    if (flavour == TAME || random_next() % (flavour == SAME ? 2048 : 8) != 0)
         return unit;
     const unsigned kinds = (unsigned)(sizeof odd_values / sizeof *odd_values) + 3;
     const unsigned kind = random_next() % kinds;
@@ -166,13 +171,15 @@ static void fill(enum nd_dtype dtype, enum flavour flavour, size_t n, unsigned c
         for (size_t i = n / 3; i < n / 2; i++)
             put(dtype, i % 7 == 0 ? -1e4 : -HUGE_VAL, 0, bytes + i * size);
     for (size_t i = 0; same_as != NULL && i < n; i++)
-        if (random_next() % 3 == 0)
+        if (random_next() % (flavour == SAME ? 4096 : 3) != 0 ? flavour == SAME
+                                                               : flavour != SAME)
             memcpy(bytes + i * size, same_as + i * size, size);
 }
 
 /* --- checks -------------------------------------------------------------------------- */
 
-static const struct kernel_set exact_set = {.isa = ISA_COUNT, .step = nd_lanes_step_exact};
+static const struct kernel_set exact_set = {
+    .isa = ISA_COUNT, .add = nd_lanes_add_exact, .pivot = nd_lanes_pivot_exact};
 
 static struct nd_moments measure(const struct kernel_set *set,
                                  const struct tensor_view *view,
@@ -195,6 +202,63 @@ static struct nd_moments measure(const struct kernel_set *set,
 }
 
 static unsigned long checked, failed;
+
+/* The detail pass and the slices of one set. */
+struct details {
+    struct nd_detail_sums sums;
+    struct worst_slice channel, row;
+};
+
+static void measure_details(const struct kernel_set *set, const struct tensor_view *view,
+                            struct details *ret)
+{
+    const enum nd_dtype real[2] = {view[0].dtype, view[1].dtype};
+    const enum nd_dtype coarser = nd_dtype_coarser(real[0], real[1]);
+    const bool has_ulp = nd_dtype_roundoff(coarser) != 0.0;
+    const struct detail_params params = {.rms_r = 0.3,
+                                         .rel_floor = 0.3 * 0x1p-20,
+                                         .ulp_dtype = has_ulp ? coarser : ND_DTYPE_NONE,
+                                         .worst = 5,
+                                         .real = {real[0], real[1]}};
+    struct slices slices;
+
+    nd_detail_init(&ret->sums);
+    for (uint64_t at = 0; at < view[0].count; at += MOMENTS_CHUNK) {
+        const uint64_t left = view[0].count - at;
+        nd_detail_measure(set, &view[0], &view[1], &params, at,
+                          left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, &ret->sums);
+    }
+    if (!nd_slices_init(&slices, set, view, real, params.rms_r))
+        exit(2);
+    for (size_t part = 0; part < slices.part_count; part++)
+        nd_slices_part(&slices, part);
+    nd_slices_end(&slices, &ret->channel, &ret->row);
+    nd_slices_done(&slices);
+}
+
+static bool same_slice(const struct worst_slice *a, const struct worst_slice *b)
+{
+    return a->known == b->known && a->axis == b->axis && a->at == b->at &&
+           memcmp(&a->drift, &b->drift, sizeof a->drift) == 0;
+}
+
+static void compare_details(const struct kernel_set *set, const struct tensor_view *view,
+                            const char *what)
+{
+    static struct details ours, plain;
+
+    measure_details(set, view, &ours);
+    measure_details(nd_kernel_set_for(ISA_BASE), view, &plain);
+    checked++;
+    if (memcmp(&ours.sums, &plain.sums, sizeof ours.sums) == 0 &&
+        same_slice(&ours.channel, &plain.channel) && same_slice(&ours.row, &plain.row))
+        return;
+    if (failed++ < 20)
+        printf("FAIL %s/%s n %llu %s: detail: sum_rel %a, base %a\n",
+               nd_dtype_info(view[0].dtype)->word, nd_dtype_info(view[1].dtype)->word,
+               (unsigned long long)view[0].count, what, ours.sums.detail.sum_rel,
+               plain.sums.detail.sum_rel);
+}
 
 static void compare(const struct kernel_set *set, const struct tensor_view *view,
                     const char *what, const struct moments_policy *policy)
@@ -247,6 +311,8 @@ static void check_length(const struct kernel_set *set, const struct guarded *mem
         fill(r, flavour, n, bytes[0], NULL);
         fill(c, flavour, n, bytes[1], r == c ? bytes[0] : NULL);
         compare(set, view, flavour_names[flavour], &plain);
+        if (place == from && r == c && (n % 31 == 7 || n > 200))
+            compare_details(set, view, flavour_names[flavour]);
         if (r == ND_DTYPE_f64 || c == ND_DTYPE_f64 || r == ND_DTYPE_c128)
             compare(set, view, flavour_names[flavour], &scaled);
     }
@@ -287,16 +353,20 @@ static void check_gathered(const struct kernel_set *set, const struct guarded *m
         !nd_view_set_strides(&view[1], 5, stepped))
         failed++;
     compare(set, view, "strided", &policy);
+    compare_details(set, view, "strided");
     view[0].swapped = true;
     compare(set, view, "swapped", &policy);
 }
 
-static int check_all(const struct kernel_set *set)
+/* only NULL, or the one dtype of references. */
+static int check_all(const struct kernel_set *set, const char *only)
 {
     const size_t size = (2 * MOMENTS_CHUNK + 16) * (size_t)PAIR_ELEMENT_MAX;
     const struct guarded memory[2] = {guarded_new(size), guarded_new(size)};
 
     for (int r = 0; r < ND_DTYPE_COUNT; r++) {
+        if (only != NULL && strcmp(only, nd_dtype_info((enum nd_dtype)r)->word) != 0)
+            continue;
         for (int c = 0; c < ND_DTYPE_COUNT; c++)
             check_pair(set, memory, (enum nd_dtype)r, (enum nd_dtype)c,
                        r == c || (r == ND_DTYPE_f32 && c == ND_DTYPE_bf16));
@@ -378,7 +448,7 @@ static int bench(size_t n)
     for (int isa = 0; isa < ISA_COUNT; isa++)
         printf(" %8s", nd_isa_name((enum isa)isa));
     printf("\n");
-    for (int flavour = 0; flavour < FLAVOURS; flavour++) {
+    for (int flavour = 0; flavour <= WILD; flavour++) {
         for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
             struct tensor_view view[2];
             for (int side = 0; side < 2; side++) {
@@ -407,10 +477,10 @@ int main(int argc, char **argv)
         word != NULL && *word != '\0' ? nd_isa_by_name(word) : nd_isa_best();
 
     if (argc > 1 && strcmp(argv[1], "--bench") == 0)
-        return bench(argc > 2 ? (size_t)atol(argv[2]) : 1U << 15);
+        return bench(argc > 2 ? (size_t)atol(argv[2]) : MOMENTS_CHUNK / 2);
     if (isa == ISA_COUNT || !nd_isa_available(isa)) {
         printf("%s: not on this machine\n", word);
         return SKIPPED;
     }
-    return check_all(nd_kernel_set_for(isa));
+    return check_all(nd_kernel_set_for(isa), argc > 1 ? argv[1] : NULL);
 }

@@ -6,9 +6,11 @@
  *   x, y = float64(r), float64(c); e = abs(y - x); rms = sqrt(mean(x * x))
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernels/measured.h"
+#include "kernels/slices.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -31,7 +33,7 @@ static struct nd_detail_sums detail_of(enum nd_dtype dtype, const void *r, const
 
     params.real[0] = params.real[1] = dtype;
     nd_detail_init(&detail);
-    nd_detail_measure(&view[0], &view[1], &params, 0, n, &detail);
+    nd_detail_measure(nd_kernel_set_for(nd_isa_best()), &view[0], &view[1], &params, 0, n, &detail);
     return detail;
 }
 
@@ -255,7 +257,7 @@ static void saturation_is_that_of_the_dtype_the_run_computed_in(void **state)
 
     (void)state;
     nd_detail_init(&found);
-    nd_detail_measure(&view, &view, &params, 0, 2, &found);
+    nd_detail_measure(nd_kernel_set_for(nd_isa_best()), &view, &view, &params, 0, 2, &found);
     assert_int_equal(found.detail.saturated[0], 1);
     assert_int_equal(found.detail.saturated[1], 0);
 }
@@ -328,16 +330,100 @@ static void chunks_fold_to_the_same_bits(void **state)
     const struct tensor_view view[2] = {sides_view(&sides, 0), sides_view(&sides, 1)};
     nd_detail_init(&whole);
     nd_detail_init(&folded);
-    nd_detail_measure(&view[0], &view[1], &params, 0, N, &whole);
+    nd_detail_measure(nd_kernel_set_for(nd_isa_best()), &view[0], &view[1], &params, 0, N,
+                      &whole);
     for (uint64_t at = 0; at < N; at += MOMENTS_CHUNK) {
         const uint64_t left = N - at;
         nd_detail_init(&chunk);
-        nd_detail_measure(&view[0], &view[1], &params, at,
+        nd_detail_measure(nd_kernel_set_for(nd_isa_best()), &view[0], &view[1], &params, at,
                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, &chunk);
         nd_detail_fold(&folded, &chunk);
     }
     assert_int_equal(whole.detail.n, N);
     assert_memory_equal(&whole, &folded, sizeof whole);
+}
+
+/* --- slices ------------------------------------------------------------------------------
+ * The reference is 1 everywhere and the candidate the same but for one row and one channel,
+ * so that drifts follow by hand. */
+
+static struct worst_slice slices_found[2]; /* channel, row */
+
+static void measure_slices(const struct nd_shape *shape, const float *r, const float *c)
+{
+    const enum nd_dtype real[2] = {ND_DTYPE_f32, ND_DTYPE_f32};
+    struct tensor_view view[2];
+    struct slices slices;
+    uint64_t count = 1;
+
+    for (uint32_t k = 0; k < shape->rank; k++)
+        count *= shape->dim[k];
+    nd_view_contiguous(&view[0], r, count * sizeof *r, ND_DTYPE_f32, shape);
+    nd_view_contiguous(&view[1], c, count * sizeof *c, ND_DTYPE_f32, shape);
+    assert_true(nd_slices_init(&slices, nd_kernel_set_for(nd_isa_best()), view, real, 1.0));
+    for (size_t part = slices.part_count; part > 0; part--) /* in any order */
+        nd_slices_part(&slices, part - 1);
+    nd_slices_end(&slices, &slices_found[0], &slices_found[1]);
+    nd_slices_done(&slices);
+}
+
+static float *ones(size_t count)
+{
+    float *const values = malloc(count * sizeof *values);
+
+    assert_non_null(values);
+    for (size_t i = 0; i < count; i++)
+        values[i] = 1.0F;
+    return values;
+}
+
+static void the_worst_row_and_column_are_found_among_several_parts(void **state)
+{
+    enum { ROWS = 1500, COLUMNS = 2048 };
+    const struct nd_shape shape = {
+        .rank = 2, .dim = {ROWS, COLUMNS}
+    };
+    float *const r = ones((size_t)ROWS * COLUMNS), *const c = ones((size_t)ROWS * COLUMNS);
+
+    (void)state;
+    for (size_t k = 0; k < COLUMNS; k++)
+        c[1234 * (size_t)COLUMNS + k] += 0.5F;
+    for (size_t k = 0; k < ROWS; k++)
+        c[k * COLUMNS + 77] += 0.25F;
+    measure_slices(&shape, r, c);
+    assert_true(slices_found[0].known && slices_found[1].known);
+    assert_int_equal(slices_found[0].axis, 1);
+    assert_int_equal(slices_found[0].at, 77);
+    assert_near(slices_found[0].drift, sqrt((1499 * 0.0625 + 0.5625) / 1500.0), 4.0);
+    assert_int_equal(slices_found[1].at, 1234 * COLUMNS);
+    assert_near(slices_found[1].drift, sqrt((2047 * 0.25 + 0.5625) / 2048.0), 4.0);
+    free(r);
+    free(c);
+}
+
+/* NCHW: channels are axis 1; what is not finite on both sides is in no slice. */
+static void channels_of_images_are_axis_1(void **state)
+{
+    enum { N = 3, C = 5, H = 40, W = 50 };
+    const struct nd_shape shape = {
+        .rank = 4, .dim = {N, C, H, W}
+    };
+    float *const r = ones(N * C * H * W), *const c = ones(N * C * H * W);
+
+    (void)state;
+    for (size_t n = 0; n < N; n++)
+        for (size_t i = 0; i < H * W; i++)
+            c[(n * C + 3) * H * W + i] += 0.125F;
+    c[((2 * C + 1) * H + 7) * W + 49] += 2.0F;
+    r[3] = (float)NAN; /* one of [0, 0, 0, :] is left out */
+    measure_slices(&shape, r, c);
+    assert_int_equal(slices_found[0].axis, 1);
+    assert_int_equal(slices_found[0].at, 3);
+    assert_near(slices_found[0].drift, 0.125, 1.0);
+    assert_int_equal(slices_found[1].at, ((2 * C + 1) * H + 7) * W);
+    assert_near(slices_found[1].drift, sqrt(4.0 / 50.0), 1.0);
+    free(r);
+    free(c);
 }
 
 int main(void)
@@ -360,6 +446,8 @@ int main(void)
         cmocka_unit_test(ratios_survive_errors_beyond_float64),
         cmocka_unit_test(integers_keep_their_exact_error),
         cmocka_unit_test(chunks_fold_to_the_same_bits),
+        cmocka_unit_test(the_worst_row_and_column_are_found_among_several_parts),
+        cmocka_unit_test(channels_of_images_are_axis_1),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static struct values metric_of(const char *key, enum nd_dtype dtype, const void 
         .real = {dtype, dtype}
     };
     nd_detail_init(&sums);
-    nd_detail_measure(&view[0], &view[1], &params, 0, n, &sums);
+    nd_detail_measure(nd_kernel_set_for(nd_isa_best()), &view[0], &view[1], &params, 0, n, &sums);
     nd_detail_settle(&sums);
     found.defined = metric->value(&moments, metric->detail ? &sums.detail : NULL, found.of);
     return found;

@@ -11,11 +11,13 @@
 
 enum { LAYER_COUNT = 32, ORIGIN = 17 };
 
+static const uint64_t origin_index[] = {2, 17, 340}, second_index[] = {0, 1, 2};
+static const struct nd_shape origin_shape = {3, {4, 128, 768}};
 static const struct nd_metric_value origin_metrics[] = {
     {.key = "max_abs", .value = {1.3111}},
     {.key = "max_abs_index",
      .kind = ND_METRIC_INDEX,
-     .index = {2, 17, 340},
+     .index = origin_index,
      .index_len = 3},
     {.key = "mean_abs", .value = {0.0971234}},
     {.key = "rel_l2", .value = {0.41}},
@@ -24,8 +26,8 @@ static const struct nd_metric_value origin_metrics[] = {
     {.key = "max_rel", .value = {0.98}},
 };
 static const struct nd_worst origin_worst[] = {
-    {.index = {2, 17, 340}, .index_len = 3, .reference = 2.4132, .candidate = 1.1021},
-    {.index = {0, 1, 2}, .index_len = 3, .reference = -1, .candidate = (double)INFINITY},
+    {.index = origin_index, .index_len = 3, .reference = 2.4132, .candidate = 1.1021},
+    {.index = second_index, .index_len = 3, .reference = -1, .candidate = (double)INFINITY},
 };
 static const struct nd_metric_value plain_metrics[] = {
     {.key = "max_abs", .value = {4.1e-6}},
@@ -93,7 +95,7 @@ static struct nd_slot slot_with(double drift)
         .drift = drift,
         .dtype = {"float32", "float32"},
         .shape = {3, {4, 128, 768}},
-        .shape_of = {{3, {4, 128, 768}}, {3, {4, 128, 768}}},
+        .shape_of = {&origin_shape, &origin_shape},
         .n = 4 * 128 * 768,
         .differ = drift == 0 ? 0 : 393000,
         .bit_equal = drift == 0,

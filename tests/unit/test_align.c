@@ -42,7 +42,7 @@ static struct dump *build(struct arena *arena, const struct spec *specs, enum nd
         slot->storage = (struct nd_shape){.rank = 1, .dim = {specs[i].width}};
         dump->layers[i] = (struct dump_layer){
             .name = specs[i].name, .type = specs[i].type == NULL ? "" : specs[i].type,
-            .call = specs[i].call, .step = -1, .rank = -1, .slots = slot,
+            .call = specs[i].call, .step = -1, .rank = -1, .micro_step = -1, .slots = slot,
             .slot_count = specs[i].width > 0};
     }
     return dump;

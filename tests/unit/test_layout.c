@@ -512,6 +512,65 @@ static void every_layout_maps_the_logical_elements_as_its_formula_says(void **st
         }
 }
 
+/* Long rows go through squares turned in registers, short ones through slabs: by the size of
+ * an element. */
+static void elements_of_every_size_are_gathered_from_long_and_from_short_rows(void **state)
+{
+    static const struct {
+        const char *layout;
+        uint32_t c0;
+        struct nd_shape logical;
+    } rows[] = {
+        {"NC1HWC0",   16, {4, {2, 19, 9, 33}}  },
+        {"NC1HWC0",   16, {4, {1, 33, 1, 700}} },
+        {"NC1HWC0",   32, {4, {3, 40, 3, 3}}   },
+        {"NHWC",      0,  {4, {2, 24, 5, 41}}  },
+        {"NHWC",      0,  {4, {2, 24, 2, 2}}   },
+        {"FRACTAL_Z", 16, {4, {20, 35, 3, 3}}  },
+        {"FRACTAL_Z", 8,  {4, {20, 35, 1, 130}}},
+        {"HWCN",      0,  {4, {12, 6, 2, 3}}   },
+    };
+    static const enum nd_dtype types[] = {ND_DTYPE_u8, ND_DTYPE_u16, ND_DTYPE_u32,
+                                          ND_DTYPE_u64, ND_DTYPE_c64, ND_DTYPE_c128};
+
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+            const struct layout *layout = nd_layout_by_name(rows[r].layout);
+            const unsigned size = nd_dtype_info(types[k])->size;
+            struct nd_shape stored;
+            struct tensor_view view;
+            uint64_t room, index[ND_MAX_RANK];
+            uint32_t c0 = 0;
+            const char *why;
+            assert_true(nd_layout_storage(layout, &rows[r].logical, rows[r].c0, &stored));
+            assert_true(nd_shape_count(&stored, &room));
+            unsigned char *bytes = malloc(room * size);
+            assert_non_null(bytes);
+            for (uint64_t i = 0; i < room * size; i++)
+                bytes[i] = (unsigned char)random_below(256);
+            nd_view_contiguous(&view, bytes, room * size, types[k], &stored);
+            assert_true(nd_layout_apply(&view, layout, &stored, &rows[r].logical, &c0, &why));
+            assert_true(nd_view_reach(&view) >= 1 && nd_view_reach(&view) <= view.count);
+            unsigned char *got = malloc(view.count * size);
+            assert_non_null(got);
+            for (int round = 0; round < 12; round++) {
+                const uint64_t first = round == 0 ? 0 : random_below(view.count);
+                const uint64_t n = round == 0 ? view.count : 1 + random_below(view.count - first);
+                nd_view_gather(&view, first, n, got);
+                for (uint64_t i = 0; i < n; i++) {
+                    int64_t at = (int64_t)view.base;
+                    nd_shape_unravel(&view.shape, first + i, index);
+                    for (uint32_t axis = 0; axis < view.shape.rank; axis++)
+                        at += nd_axis_offset(&view.axis[axis], index[axis]);
+                    assert_memory_equal(got + i * size, bytes + (uint64_t)at * size, size);
+                }
+            }
+            free(got);
+            free(bytes);
+        }
+}
+
 static void what_is_not_zero_in_the_padding_is_counted_and_nothing_else(void **state)
 {
     (void)state;
@@ -676,6 +735,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layout_maps_the_logical_elements_as_its_formula_says),
+        cmocka_unit_test(elements_of_every_size_are_gathered_from_long_and_from_short_rows),
         cmocka_unit_test(what_is_not_zero_in_the_padding_is_counted_and_nothing_else),
         cmocka_unit_test(permuted_and_squeezed_views_of_linked_axes_read_the_same),
         cmocka_unit_test(storage_shapes_are_those_of_the_documentation),

@@ -2,7 +2,8 @@
 """Prints expected.h: the moments of a fixed pseudo-random pair, bit by bit.
 
 Says in numpy what src/kernels/moments.h promises (16 lanes, blocks of 4096, chunks of
-262144, a fixed tree), from the description alone: every addition is written out here.
+262144, a fixed tree; sums about the pivot from a block's other sums where little cancels),
+from the description alone: every addition is written out here.
 usage: python3 golden.py > expected.h
 """
 import numpy as np
@@ -49,14 +50,44 @@ def block_sum(terms):
     return tree(lanes)
 
 
+def blocks(count):
+    """The blocks of each chunk, as slices."""
+    for chunk in range(0, count, CHUNK):
+        end = min(chunk + CHUNK, count)
+        yield [slice(at, min(at + BLOCK, end)) for at in range(chunk, end, BLOCK)]
+
+
 def ordered_sum(terms):
     total = 0.0
-    for chunk in range(0, len(terms), CHUNK):
+    for chunk in blocks(len(terms)):
         chunk_total = 0.0
-        for block in range(chunk, min(chunk + CHUNK, len(terms)), BLOCK):
-            chunk_total += block_sum(terms[block : min(block + BLOCK, chunk + CHUNK)])
+        for block in chunk:
+            chunk_total += block_sum(terms[block])
         total += chunk_total
     return total
+
+
+def block_about_pivot(kept, x, y, p, q):
+    """One block's sums of r-p, c-q, their squares and their product."""
+    n = float(kept.sum())
+    r, c, rr, cc, rc = (block_sum(terms) for terms in (x, y, x * x, y * y, x * y))
+    pr, pc = r - p * n, c - q * n
+    prr, pcc, prc = (rr - p * r) - p * pr, (cc - q * c) - q * pc, (rc - p * c) - q * pr
+    if prr * 64 >= rr + p * p * n and pcc * 64 >= cc + q * q * n:
+        return [pr, pc, prr, pcc, prc]
+    u, v = np.where(kept, x - p, 0.0), np.where(kept, y - q, 0.0)
+    return [block_sum(terms) for terms in (u, v, u * u, v * v, u * v)]
+
+
+def sums_about_pivot(kept, x, y, p, q):
+    totals = [0.0] * 5
+    for chunk in blocks(len(x)):
+        chunk_totals = [0.0] * 5
+        for block in chunk:
+            found = block_about_pivot(kept[block], x[block], y[block], p, q)
+            chunk_totals = [a + b for a, b in zip(chunk_totals, found)]
+        totals = [a + b for a, b in zip(totals, chunk_totals)]
+    return totals
 
 
 def main():
@@ -70,11 +101,8 @@ def main():
     with np.errstate(invalid="ignore"):
         e = np.where(kept, c - r, 0.0)
     x, y = np.where(kept, r, 0.0), np.where(kept, c, 0.0)
-    u, v = np.where(kept, x - r[first], 0.0), np.where(kept, y - c[first], 0.0)
-    sums = {
-        "abs": np.abs(e), "ee": e * e, "r": x, "c": y, "rr": x * x, "cc": y * y, "rc": x * y,
-        "pr": u, "pc": v, "prr": u * u, "pcc": v * v, "prc": u * v,
-    }
+    sums = {"abs": np.abs(e), "ee": e * e, "r": x, "c": y, "rr": x * x, "cc": y * y, "rc": x * y}
+    about_pivot = sums_about_pivot(kept, x, y, r[first], c[first])
     print("/* Made by golden.py: the moments of its pair. */")
     print('#include "kernels/moments.h"')
     print("")
@@ -92,6 +120,8 @@ def main():
     print("    },")
     for name, terms in sums.items():
         print("    .sum_%s = %s," % (name, float(ordered_sum(terms)).hex()))
+    for name, value in zip(("pr", "pc", "prr", "pcc", "prc"), about_pivot):
+        print("    .sum_%s = %s," % (name, float(value).hex()))
     print("    .max_abs = %s," % float(np.abs(e).max()).hex())
     print("    .max_abs_at = %d," % np.argmax(np.abs(e)))
     print("    .min = {%s, %s}," % tuple(float(side[kept].min()).hex() for side in (r, c)))

@@ -1,0 +1,60 @@
+/*
+ * Words that models call their layers by.
+ */
+#include "checks/name_guess.h"
+
+#include <string.h>
+
+#include "ops/type_name.h"
+
+struct guess {
+    const char *words; /* globs of the plain word: no '_', no '.' */
+    const char *types[NAME_GUESSES];
+};
+
+static const struct guess guesses[] = {
+    {"bn bn[0-9]* batchnorm* *bn",               {"BatchNorm2d", NULL, NULL}            },
+    {"gn gn[0-9]* groupnorm*",                   {"GroupNorm", NULL, NULL}              },
+    {"rmsnorm* *rms",                            {"RMSNorm", NULL, NULL}                },
+    {"ln ln[0-9a-z] ln[0-9]* *norm *norm[0-9]* layernorm* norm*",
+     {"LayerNorm", "RMSNorm", "GroupNorm"}                                             },
+    {"drop* *dropout* *drop",                    {"Dropout", NULL, NULL}                },
+    {"softmax* *softmax",                        {"Softmax", NULL, NULL}                },
+    {"gelu* silu* swish* relu* *relu* act act[0-9]* actfn activation* *act",
+     {"ReLU", "SiLU", "GELU"}                                                          },
+};
+
+/* The last part of a dotted name that is no number: "layers.3.ln_1" -> "ln_1",
+ * "features.4.act.0" -> "act". */
+static void name_word(const char *name, char *ret_word, size_t size)
+{
+    size_t end = strlen(name);
+
+    for (;;) {
+        size_t from = end;
+        while (from > 0 && name[from - 1] != '.' && name[from - 1] != '/')
+            from--;
+        const size_t len = end - from < size - 1 ? end - from : size - 1;
+        memcpy(ret_word, name + from, len);
+        ret_word[len] = '\0';
+        if (from == 0 || strspn(ret_word, "0123456789") < len)
+            return;
+        end = from - 1;
+    }
+}
+
+size_t nd_name_guess(const char *name, const struct op *ret_ops[NAME_GUESSES])
+{
+    char word[128], plain[128];
+    size_t count = 0;
+
+    name_word(name, word, sizeof word);
+    if (nd_type_plain(word, plain, sizeof plain) == 0)
+        return 0;
+    for (size_t i = 0; i < sizeof guesses / sizeof *guesses && count == 0; i++)
+        for (size_t k = 0; nd_type_listed(guesses[i].words, plain) && k < NAME_GUESSES &&
+                           guesses[i].types[k] != NULL;
+             k++)
+            ret_ops[count++] = nd_op_for(guesses[i].types[k]);
+    return count;
+}

@@ -1,0 +1,131 @@
+/*
+ * Top-1 agreement of the model's own output: in how many rows (along the last axis) the
+ * largest element is at the same place on both sides.
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "compare/slot_pair.h"
+#include "compare/top1.h"
+
+enum { MAX_ROW = 1 << 20, /* a vocabulary has a few hundred thousand entries */
+       LANES = 16,
+       GROUPS = 64 };
+
+/* Of larger outputs evenly spaced rows are looked at, this many elements in all: the share
+ * is as good, and comparing does not take twice as long. */
+static const uint64_t MAX_ELEMENTS = 1 << 24;
+
+struct top1 {
+    const struct tensor_view *view; /* two */
+    uint64_t                  n;    /* of a row */
+    uint64_t                  rows, step; /* rows to look at, every step-th one */
+    atomic_uint_least64_t     same;
+    atomic_bool               failed;
+};
+
+/* Where the first of the largest elements stands; NaN is never the largest. */
+static uint64_t largest_of_floats(const float *row, uint64_t n)
+{
+    float    lane[LANES], most = -INFINITY;
+    uint64_t i = 0;
+
+    for (unsigned k = 0; k < LANES; k++)
+        lane[k] = -INFINITY;
+    for (; i + LANES <= n; i += LANES)
+        for (unsigned k = 0; k < LANES; k++)
+            lane[k] = row[i + k] > lane[k] ? row[i + k] : lane[k];
+    for (; i < n; i++)
+        lane[0] = row[i] > lane[0] ? row[i] : lane[0];
+    for (unsigned k = 0; k < LANES; k++)
+        most = lane[k] > most ? lane[k] : most;
+    for (i = 0; i < n && !(row[i] == most); i++)
+        ;
+    return i < n ? i : n - 1; /* all of them are NaN */
+}
+
+static uint64_t largest_of_doubles(const double *row, uint64_t n)
+{
+    uint64_t best = 0;
+
+    for (uint64_t i = 1; i < n; i++)
+        if (row[i] > row[best] || isnan(row[best]))
+            best = i;
+    return best;
+}
+
+static uint64_t largest_of_row(const struct tensor_view *view, uint64_t row, uint64_t n,
+                               double *room)
+{
+    if (view->dtype == ND_DTYPE_f32) {
+        nd_view_gather(view, row * n, n, room);
+        return largest_of_floats((const float *)(const void *)room, n);
+    }
+    nd_view_decode(view, row * n, n, room);
+    return largest_of_doubles(room, n);
+}
+
+static void count_group(void *user, size_t group, unsigned worker)
+{
+    struct top1   *top1 = user;
+    const uint64_t first = top1->rows * group / GROUPS, end = top1->rows * (group + 1) / GROUPS;
+    double        *room = malloc((size_t)top1->n * sizeof *room);
+    uint64_t       same = 0;
+
+    (void)worker;
+    if (room == NULL) {
+        atomic_store(&top1->failed, true);
+        return;
+    }
+    for (uint64_t i = first; i < end; i++) {
+        const uint64_t row = i * top1->step;
+        same += largest_of_row(&top1->view[0], row, top1->n, room) ==
+                largest_of_row(&top1->view[1], row, top1->n, room);
+    }
+    free(room);
+    atomic_fetch_add(&top1->same, same);
+}
+
+static uint64_t row_length(const struct nd_shape *shape)
+{
+    return shape->rank == 0 ? 0 : shape->dim[shape->rank - 1];
+}
+
+bool nd_top1_applies(const struct slot_pair *slot)
+{
+    const uint64_t n = row_length(&slot->result->shape);
+
+    if (!slot->measured || slot->moments.total == 0 || n < 2 || n > MAX_ROW)
+        return false;
+    for (unsigned side = 0; side < 2; side++)
+        if (slot->side[side] != NULL &&
+            nd_dtype_info(slot->side[side]->dtype)->kind != ND_KIND_FLOAT)
+            return false;
+    return true;
+}
+
+void nd_top1_equal(const struct slot_pair *slot, struct nd_outcome *ret)
+{
+    ret->top1_rows = slot->moments.total / row_length(&slot->result->shape);
+    ret->top1_agreement = 1;
+}
+
+void nd_top1_count(unsigned jobs, const struct pair_views *views, struct nd_outcome *ret)
+{
+    const uint64_t n = row_length(&views->view[0].shape);
+    const uint64_t rows = n == 0 ? 0 : views->view[0].count / n;
+    const uint64_t most = MAX_ELEMENTS / (n == 0 ? 1 : n) + 1;
+    struct top1    top1 = {.view = views->view, .n = n, .step = rows / most + 1};
+
+    if (n < 2 || rows == 0)
+        return;
+    top1.rows = (rows + top1.step - 1) / top1.step;
+    nd_pool_run(jobs, GROUPS, count_group, NULL, &top1);
+    if (atomic_load(&top1.failed))
+        return;
+    ret->top1_rows = top1.rows;
+    ret->top1_agreement = (double)atomic_load(&top1.same) / (double)top1.rows;
+}

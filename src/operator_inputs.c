@@ -1,0 +1,83 @@
+/*
+ * Inputs of an operator beside the parameters of a module: what CANN's BatchNorm gets as its
+ * second input is the weight that PyTorch's module keeps.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "operators.h"
+
+/* The number in "input.N"; false for other slots. */
+static bool input_number(const char *name, size_t *ret_number)
+{
+    static const char head[] = "input.";
+    char *end;
+
+    if (strncmp(name, head, sizeof head - 1) != 0 || name[sizeof head - 1] < '0' ||
+        name[sizeof head - 1] > '9')
+        return false;
+    const unsigned long number = strtoul(name + sizeof head - 1, &end, 10);
+    *ret_number = number;
+    return *end == '\0' && number < 16; /* more than any operator of the table has */
+}
+
+static bool same_count(const struct dump_slot *a, const struct dump_slot *b)
+{
+    uint64_t n, k;
+
+    return a->broken == NULL && b->broken == NULL &&
+           nd_shape_count(a->has_logical ? &a->logical : &a->storage, &n) &&
+           nd_shape_count(b->has_logical ? &b->logical : &b->storage, &k) && n == k;
+}
+
+/* The pair that only one side has, under a name; NULL: none. */
+static struct slot_pair *lone_pair(struct layer_pair *layer, unsigned side, const char *name)
+{
+    for (size_t s = 0; s < layer->slot_count; s++) {
+        struct slot_pair *pair = &layer->slots[s];
+        if (pair->side[side] != NULL && pair->side[!side] == NULL &&
+            strcmp(pair->side[side]->name, name) == 0)
+            return pair;
+    }
+    return NULL;
+}
+
+/* The inputs of `side` under the other side's parameters. */
+static bool pair_side(struct layer_pair *layer, const struct ascend_op *op, unsigned side)
+{
+    bool moved = false;
+
+    for (size_t s = 0; s < layer->slot_count; s++) {
+        struct slot_pair *own = &layer->slots[s];
+        size_t number;
+        if (own->side[side] == NULL || own->side[!side] != NULL ||
+            !input_number(own->side[side]->name, &number))
+            continue;
+        const char *slot = nd_ascend_parameter(op, number);
+        struct slot_pair *other = slot == NULL ? NULL : lone_pair(layer, !side, slot);
+        if (other == NULL || !same_count(own->side[side], other->side[!side]))
+            continue;
+        other->side[side] = own->side[side];
+        own->side[side] = NULL;
+        moved = true;
+    }
+    return moved;
+}
+
+void nd_operators_pair_inputs(struct layer_pair *layer, const struct ascend_op *const *op)
+{
+    size_t kept = 0;
+    bool moved = false;
+
+    /* The candidate is the side that has an operator's inputs; in the other direction the
+     * slot would be named after the candidate. */
+    if (op[1] != NULL && layer->part_count == 0)
+        moved = pair_side(layer, op[1], 1);
+    if (!moved)
+        return;
+    layer->reordered = true;
+    for (size_t s = 0; s < layer->slot_count; s++)
+        if (layer->slots[s].side[0] != NULL || layer->slots[s].side[1] != NULL)
+            layer->slots[kept++] = layer->slots[s];
+    layer->slot_count = kept;
+}

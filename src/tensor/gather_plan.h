@@ -1,0 +1,44 @@
+/*
+ * How a view is read in logical order: what gathering by rows and by slabs share.
+ */
+#ifndef ND_TENSOR_GATHER_PLAN_H
+#define ND_TENSOR_GATHER_PLAN_H
+
+#include "tensor/view.h"
+
+/* The view with its axes of size 1 gone and neighbours of one stride made one. */
+struct gather_plan {
+    uint32_t rank;
+    uint64_t dim[ND_MAX_RANK];
+    struct axis_map axis[ND_MAX_RANK];
+    const struct axis_link *link; /* NULL: none; then `from` and `to` count plan's axes */
+    uint32_t from, to;
+    const unsigned char *data; /* of index 0 */
+    unsigned size;             /* of an element */
+};
+
+/* How many elements of logical order one step along an axis makes. */
+uint64_t nd_plan_tail(const struct gather_plan *plan, uint32_t axis);
+/* The axis whose elements lie side by side; plan->rank: none. */
+uint32_t nd_plan_side_by_side(const struct gather_plan *plan);
+
+/*
+ * Short rows whose elements lie far apart, under an axis whose elements lie side by side
+ * (FRACTAL_Z of a 3x3 kernel): a block of that axis and what follows it in logical order is
+ * a small matrix, read along its lines.
+ */
+enum { SLAB_TAIL = 32 };
+
+struct slab {
+    uint32_t axis;
+    uint64_t block, tail; /* elements side by side; elements of the axes behind */
+    int64_t step[SLAB_TAIL];
+};
+
+bool nd_slab_make(const struct gather_plan *plan, struct slab *ret_slab);
+/* Copies as many whole steps of the slab's axis, from index on, as the count holds; returns
+ * the elements that are done. */
+uint64_t nd_slabs_gather(const struct gather_plan *plan, const struct slab *slab,
+                         uint64_t *index, uint64_t count, unsigned char *out);
+
+#endif
