@@ -281,6 +281,8 @@ enum nd_status nd_compare(const char *reference, const char *candidate,
         return ND_ERR_MEMORY;
     if (candidate == NULL)
         status = nd_owned_find(owned, paths, &effective, err);
+    else if (effective.fusion_file == NULL)
+        status = nd_dump_find_model(candidate, owned->arena, &effective.fusion_file, err);
     options = &effective;
     if (status == ND_OK)
         status = nd_owned_open(owned, paths, options, err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/format.h"
 #include "operators.h"
 
 /* The number in "input.N"; false for other slots. */
@@ -64,14 +65,23 @@ static bool pair_side(struct layer_pair *layer, const struct ascend_op *op, unsi
     return moved;
 }
 
-void nd_operators_pair_inputs(struct layer_pair *layer, const struct ascend_op *const *op)
+/* A framework's function of the same name has its arguments in another order. */
+static bool is_device_operator(const struct dump *dump, const struct dump_layer *layer)
+{
+    return nd_ascend_is_native(layer->type) ||
+           strncmp(dump->format->name, "cann", 4) == 0;
+}
+
+void nd_operators_pair_inputs(const struct comparison *comparison, struct layer_pair *layer,
+                              const struct ascend_op *const *op)
 {
     size_t kept = 0;
     bool moved = false;
 
     /* The candidate is the side that has an operator's inputs; in the other direction the
      * slot would be named after the candidate. */
-    if (op[1] != NULL && layer->part_count == 0)
+    if (op[1] != NULL && layer->part_count == 0 &&
+        is_device_operator(comparison->dump[1], layer->side[1]))
         moved = pair_side(layer, op[1], 1);
     if (!moved)
         return;

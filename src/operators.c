@@ -182,7 +182,7 @@ enum nd_status nd_operators_apply(struct comparison *comparison, struct nd_error
             continue;
         const struct ascend_op *const op[2] = {nd_ascend_op_for(layer->side[0]->type),
                                                nd_ascend_op_for(layer->side[1]->type)};
-        nd_operators_pair_inputs(layer, op);
+        nd_operators_pair_inputs(comparison, layer, op);
         if ((op[0] == NULL && op[1] == NULL) || !outputs_of(layer, &outputs))
             continue;
         if (op[0] == NULL || op[1] == NULL || strcmp(op[0]->outputs, op[1]->outputs) != 0)

@@ -14,7 +14,8 @@ enum nd_status nd_operators_apply(struct comparison *comparison, struct nd_error
 
 /* Pairs an operator's inputs with the parameters and running statistics that a framework's
  * module has in their place; what does not have as many elements stays alone. */
-void nd_operators_pair_inputs(struct layer_pair *layer, const struct ascend_op *const *op);
+void nd_operators_pair_inputs(const struct comparison *comparison, struct layer_pair *layer,
+                              const struct ascend_op *const *op);
 
 /* The kind of operator that a type is, the same for a class of modules and for the function
  * that it calls: "LlamaRMSNorm" and "npu_rms_norm" are both "rmsnorm".  False: no type. */

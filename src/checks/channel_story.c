@@ -1,16 +1,24 @@
 /*
- * Densities are those of Student's t with four degrees of freedom, so that a few odd
- * channels spoil no story.  A spread is a grid of values, the best one taken.
+ * A story's score is the log likelihood of both sides' scales and levels under it.
  */
 #include "checks/channel_story.h"
+
+#include "checks/channel_view.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Running statistics of networks in use lie within these of a batch's: of log deviation,
- * and of the mean in deviations. */
-static const double MOST_LOG_SPREAD = 0.8, MOST_MEAN_SPREAD = 1.5, MOST_LOG_SHIFT = 0.5;
-static const double LEAST_SPREAD = 1e-7, FREE_MOST = 64;
+/*
+ * Running statistics of networks in use lie so far from a batch's: in log deviation, and
+ * of the mean in deviations; and by chance, over the root of a channel's values, as
+ * neighbouring pixels count for one another.
+ */
+static const double LOG_SPREAD = 0.2, LOG_CHANCE = 1.6;
+static const double MEAN_SPREAD = 0.35, MEAN_CHANCE = 2;
+static const double MOST_LOG_SHIFT = 0.5;
+/* Weights of one layer that are all alike could be dropped unnoticed. */
+static const double LEAST_WEIGHT_SPREAD = 0.1;
+static const double LEAST_SPREAD = CHANNEL_LEAST_SPREAD, FREE_MOST = 64;
 /* Other statistics move scales too, if they move levels: by this share of it at least. */
 static const double FREE_SHARE = 0.03;
 static const double MOVED = 6; /* times the noise */
@@ -18,102 +26,20 @@ static const double MOVED = 6; /* times the noise */
 /* Base values of eps that frameworks give a BatchNorm: PyTorch, Keras, CANN's IR, Caffe. */
 static const double story_bases[] = {1e-5, 1e-3, 1e-4, 1e-6};
 
-/* One side's view of the table: p is right and q is wrong. */
-struct view {
-    uint64_t count;
-    double *gain;                  /* log |q's scale / p's| */
-    double *lift;                  /* q's level - p's, over p's scale and deviation */
-    double *level;                 /* q's level over the same */
-    double *offset;                /* mean over deviation */
-    double *scale;                 /* p's scale */
-    double *deviation, *noise;
-    bool *is_turned;               /* the sides' scales have different signs */
-    double *residual, *unit; /* work space */
-};
-
-enum { VIEW_ARRAYS = 9, VIEW_MOST = 512 };
-
-static bool view_allocate(uint64_t count, struct view *view)
-{
-    double **const arrays[VIEW_ARRAYS] = {
-        &view->gain,      &view->lift,  &view->level,    &view->offset, &view->scale,
-        &view->deviation, &view->noise, &view->residual, &view->unit};
-    double *room = calloc(count * VIEW_ARRAYS, sizeof *room);
-
-    view->count = count;
-    view->is_turned = calloc(count, sizeof *view->is_turned);
-    if (room == NULL || view->is_turned == NULL) {
-        free(room);
-        free(view->is_turned);
-        return false;
-    }
-    for (int i = 0; i < VIEW_ARRAYS; i++)
-        *arrays[i] = room + (uint64_t)i * count;
-    return true;
-}
-
-static void view_free(struct view *view)
-{
-    free(view->gain); /* the first of the arrays holds the room of all */
-    free(view->is_turned);
-}
-
-static void view_fill(const struct channel_table *table, int wrong, struct view *view)
-{
-    for (uint64_t c = 0; c < view->count; c++) {
-        const struct channel *at = &table->channels[c * table->count / view->count];
-        const double size = at->scale[!wrong] * at->deviation;
-        view->gain[c] = log(fabs(at->scale[wrong] / at->scale[!wrong]));
-        view->lift[c] = (at->level[wrong] - at->level[!wrong]) / size;
-        view->level[c] = at->level[wrong] / size;
-        view->offset[c] = at->mean / at->deviation;
-        view->scale[c] = at->scale[!wrong];
-        view->deviation[c] = at->deviation;
-        view->noise[c] = at->noise;
-        view->is_turned[c] = (at->scale[0] > 0) != (at->scale[1] > 0);
-    }
-}
-
-/* --- densities ------------------------------------------------------------------------ */
-
-static double density(double x, double sigma)
-{
-    const double level = -0.98083; /* log of 3/8, the density in the middle */
-    const double q = x / sigma;
-
-    return level - log(sigma) - 2.5 * log1p(q * q / 4);
-}
-
-/* The values x, each known to its noise, about zero by a spread of `unit` each. */
-static double spread_score(const struct view *view, const double *x, const double *unit,
-                           double least, double most)
-{
-    double best = -HUGE_VAL;
-
-    for (double spread = most; spread >= least; spread = spread > 0 ? spread / 2 : -1) {
-        double score = 0;
-        for (uint64_t c = 0; c < view->count; c++)
-            score += density(x[c], hypot(view->noise[c],
-                                         spread * (unit == NULL ? 1 : unit[c])));
-        best = fmax(best, score);
-    }
-    return best;
-}
-
 /* Scales change about the statistics' own mean: where a scale stays, so does the level. */
-static double pivot_score(const struct view *view)
+static double pivot_score(const struct channel_view *view)
 {
     for (uint64_t c = 0; c < view->count; c++)
         view->unit[c] =
             fabs(exp(view->gain[c]) * (view->is_turned[c] ? -1 : 1) - 1);
-    return spread_score(view, view->lift, view->unit, LEAST_SPREAD, MOST_MEAN_SPREAD);
+    return nd_channel_spread(view, view->lift, view->unit, LEAST_SPREAD, view->mean_most);
 }
 
 /*
  * Statistics over more data lie all a little above or below those of one batch: what they
  * share is taken out of the residuals, `unit` being how a residual moves with it.
  */
-static void share_out(const struct view *view)
+static void share_out(const struct channel_view *view)
 {
     double up = 0, down = 0;
 
@@ -131,50 +57,81 @@ static void share_out(const struct view *view)
         view->residual[c] -= shift * view->unit[c];
 }
 
-static double shared_score(const struct view *view)
+static double shared_score(const struct channel_view *view)
 {
     share_out(view);
-    return spread_score(view, view->residual, view->unit, LEAST_SPREAD, MOST_LOG_SPREAD);
+    return nd_channel_spread(view, view->residual, view->unit, LEAST_SPREAD,
+                             view->log_most);
 }
 
-static double free_score(const struct view *view)
+static double free_score(const struct channel_view *view)
 {
     double least = 0;
 
     for (uint64_t c = 0; c < view->count; c++)
         least += fmin(fabs(view->lift[c]), 1) * FREE_SHARE / (double)view->count;
-    return spread_score(view, view->gain, NULL, fmax(least, LEAST_SPREAD), FREE_MOST) +
-           spread_score(view, view->lift, NULL, LEAST_SPREAD, FREE_MOST);
+    return nd_channel_spread(view, view->gain, NULL, fmax(least, LEAST_SPREAD), FREE_MOST) +
+           nd_channel_spread(view, view->lift, NULL, LEAST_SPREAD, FREE_MOST);
 }
 
 /* --- stories -------------------------------------------------------------------------- */
 
-static double shift_score(const struct view *view, enum story story)
+static double shift_score(const struct channel_view *view, enum story story)
 {
     for (uint64_t c = 0; c < view->count; c++)
         view->residual[c] = story == STORY_BIAS ? view->level[c]
                                                 : view->lift[c] - view->offset[c];
     /* No spread: the scales agree to the noise. */
-    return spread_score(view, view->gain, NULL, 0, 0) +
-           spread_score(view, view->residual, NULL, LEAST_SPREAD, MOST_MEAN_SPREAD);
+    return nd_channel_spread(view, view->gain, NULL, 0, 0) +
+           nd_channel_spread(view, view->residual, NULL, LEAST_SPREAD, view->mean_most);
 }
 
 /* A wrong sign, or a scale that no value of the spread makes. */
 static const double IMPOSSIBLE = 16;
 
-static double weight_score(const struct view *view, enum story story, double base)
+static double cautious_log(double x)
 {
+    return x > 0 ? log(x) : -IMPOSSIBLE;
+}
+
+/*
+ * Where a story gives each channel's weight and true deviation, both have to make sense:
+ * deviations about those of the batch (residual holds the log of the ratio), weights about
+ * one another (unit holds their log).
+ */
+static double implied_score(const struct channel_view *view)
+{
+    const double middle = nd_channel_middle(view, view->residual);
+    const double shift = fmin(fmax(middle, -MOST_LOG_SHIFT), MOST_LOG_SHIFT);
+    const double weight = nd_channel_middle(view, view->unit);
+
+    for (uint64_t c = 0; c < view->count; c++) {
+        view->residual[c] -= shift;
+        view->unit[c] -= weight;
+    }
+    return nd_channel_spread(view, view->residual, NULL, LEAST_SPREAD, view->log_most) +
+           nd_channel_spread(view, view->unit, NULL, LEAST_WEIGHT_SPREAD, FREE_MOST);
+}
+
+static double weight_score(const struct channel_view *view, enum story story, double base)
+{
+    double jacobian = 0;
+
     for (uint64_t c = 0; c < view->count; c++) {
         const double deviation = sqrt(view->deviation[c] * view->deviation[c] + base);
-        const double weight = view->scale[c] * deviation;
-        const double sign = view->is_turned[c] ? -1 : 1;
-        const double expected = story == STORY_WEIGHT ? 1 / weight : 1 + 1 / weight;
-        view->residual[c] =
-            expected * sign > 0 ? view->gain[c] - log(fabs(expected)) : IMPOSSIBLE;
-        view->unit[c] =
-            story == STORY_WEIGHT ? 1 : fmin(fmax(1 / (weight + 1), -4), 4);
+        const double size = view->scale[c] * deviation;
+        const double gain = exp(view->gain[c]) * (view->is_turned[c] ? -1 : 1);
+        const double moved = fmax(fabs(gain - 1), view->noise[c]);
+        if (story == STORY_WEIGHT) {
+            view->residual[c] = cautious_log(size * gain);
+            view->unit[c] = -view->gain[c];
+            continue;
+        }
+        view->residual[c] = cautious_log(size * (gain - 1));
+        view->unit[c] = -log(moved);
+        jacobian += view->gain[c] - log(moved);
     }
-    return spread_score(view, view->residual, view->unit, LEAST_SPREAD, MOST_LOG_SPREAD);
+    return implied_score(view) + jacobian;
 }
 
 /* 1 / sqrt(v + e), or 1 / (sqrt(v) + e). */
@@ -188,7 +145,8 @@ static double eps_gain(double deviation, double base, double eps, bool outside)
     return log_scale(deviation, eps, outside) - log_scale(deviation, base, false);
 }
 
-static double eps_score(const struct view *view, double base, double eps, bool outside)
+static double eps_score(const struct channel_view *view, double base, double eps,
+                        bool outside)
 {
     const double step = 1.25; /* about the spread that running statistics have */
 
@@ -203,24 +161,24 @@ static double eps_score(const struct view *view, double base, double eps, bool o
     return shared_score(view);
 }
 
-/* Mean 0 and variance 1, which running statistics begin with. */
-static double initial_score(const struct view *view)
+/* Mean 0 and variance 1, which running statistics begin with: the scale is the weight. */
+static double initial_score(const struct channel_view *view)
 {
     for (uint64_t c = 0; c < view->count; c++) {
         view->residual[c] =
             view->is_turned[c]
-                ? IMPOSSIBLE
+                ? -IMPOSSIBLE
                 : view->gain[c] + log_scale(view->deviation[c], story_bases[0], false);
-        view->unit[c] = 1;
+        view->unit[c] = view->gain[c] + log(fabs(view->scale[c]));
     }
-    const double score = shared_score(view);
+    const double score = implied_score(view);
     for (uint64_t c = 0; c < view->count; c++)
         view->residual[c] = view->lift[c] - exp(view->gain[c]) * view->offset[c];
     return score +
-           spread_score(view, view->residual, NULL, LEAST_SPREAD, MOST_MEAN_SPREAD);
+           nd_channel_spread(view, view->residual, NULL, LEAST_SPREAD, view->mean_most);
 }
 
-static double rstd_score(const struct view *view, double roundoff)
+static double rstd_score(const struct channel_view *view, double roundoff)
 {
     double score = 0;
 
@@ -248,7 +206,7 @@ static void told_keep(struct told *told, struct told one, double params, uint64_
 
 enum { EPS_STEPS = 32 };
 
-static void tell_eps(const struct view *view, double pivot, struct told one,
+static void tell_eps(const struct channel_view *view, double pivot, struct told one,
                      struct told *told)
 {
     for (size_t i = 0; i < sizeof story_bases / sizeof *story_bases; i++) {
@@ -262,22 +220,29 @@ static void tell_eps(const struct view *view, double pivot, struct told one,
         one.story = STORY_EPS_OUTSIDE;
         one.eps[1] = story_bases[i];
         one.score = pivot + eps_score(view, story_bases[i], story_bases[i], true);
-        told_keep(told, one, 3 + (i > 0), view->count);
+        told_keep(told, one, 4 + (i > 0), view->count); /* rare: one more to its charge */
     }
 }
 
-static void tell_all(const struct view *view, int wrong, double common, struct told *told)
+/* What is the same for all stories of one side: see common_scores. */
+struct common {
+    double weights, levels;
+};
+
+static void tell_all(const struct channel_view *view, int wrong, struct common with,
+                     struct told *told)
 {
     static const double roundoffs[] = {0x1p-8, 0x1p-11}; /* of bfloat16, float16 */
-    const double pivot = pivot_score(view) + common;
+    const double common = with.weights + with.levels;
+    const double turned = pivot_score(view), pivot = turned + common;
     struct told one = {.wrong = wrong};
 
     one.story = STORY_FREE;
     one.score = free_score(view) + common;
     told_keep(told, one, 2, view->count);
     one.story = STORY_INITIAL;
-    one.score = initial_score(view) + common;
-    told_keep(told, one, 3, view->count);
+    one.score = initial_score(view) + with.levels;
+    told_keep(told, one, 4, view->count);
     for (int story = STORY_BIAS; story <= STORY_MEAN; story++) {
         one.story = (enum story)story;
         one.score = shift_score(view, one.story) + common;
@@ -286,8 +251,9 @@ static void tell_all(const struct view *view, int wrong, double common, struct t
     for (int story = STORY_WEIGHT; story <= STORY_PLUS; story++) {
         one.story = (enum story)story;
         for (size_t i = 0; i < sizeof story_bases / sizeof *story_bases; i++) {
-            one.score = pivot + weight_score(view, one.story, story_bases[i]);
-            told_keep(told, one, 3 + (i > 0), view->count);
+            one.score =
+                turned + with.levels + weight_score(view, one.story, story_bases[i]);
+            told_keep(told, one, 4 + (story == STORY_PLUS) + (i > 0), view->count);
         }
     }
     tell_eps(view, pivot, one, told);
@@ -318,21 +284,24 @@ static double spread_of(const double *x, uint64_t count, bool about_zero)
  * to be charged alike for them: `wide` are the larger spreads of the two, and the last
  * term turns the wrong side's levels, in the right side's units, into plain ones.
  */
-static double common_score(const struct view *view, double *weight, double *level,
-                           const double wide[2])
+static struct common common_scores(const struct channel_view *view, const double *weight,
+                                   const double *level, const double wide[2])
 {
-    double mean = 0, score = 0;
+    struct common ret = {0, 0};
+    double mean = 0;
 
     for (uint64_t c = 0; c < view->count; c++)
         mean += weight[c] / (double)view->count;
-    for (uint64_t c = 0; c < view->count; c++)
-        score += density(weight[c] - mean, wide[0]) + density(level[c], wide[1]) -
-                 log(fabs(view->scale[c]) * view->deviation[c]);
-    return score;
+    for (uint64_t c = 0; c < view->count; c++) {
+        ret.weights += nd_channel_density(weight[c] - mean, wide[0]);
+        ret.levels += nd_channel_density(level[c], wide[1]) -
+                      log(fabs(view->scale[c]) * view->deviation[c]);
+    }
+    return ret;
 }
 
 /* Log of scale times deviation, and level, of the right side. */
-static void view_own(const struct view *view, double *weight, double *level)
+static void view_own(const struct channel_view *view, double *weight, double *level)
 {
     for (uint64_t c = 0; c < view->count; c++) {
         weight[c] = log(fabs(view->scale[c]) *
@@ -341,7 +310,7 @@ static void view_own(const struct view *view, double *weight, double *level)
     }
 }
 
-static uint64_t view_moved(const struct view *view)
+static uint64_t view_moved(const struct channel_view *view)
 {
     uint64_t moved = 0;
 
@@ -360,13 +329,13 @@ static int told_compare(const void *a, const void *b)
     return left->story < right->story ? -1 : 1;
 }
 
-static bool tell_sides(const struct channel_table *table, struct view *view,
+static bool tell_sides(const struct channel_table *table, struct channel_view *view,
                        struct told *told)
 {
     double wide[2] = {0.01, 0.01};
 
     for (int wrong = 0; wrong < 2; wrong++) {
-        view_fill(table, wrong, view);
+        nd_channel_view_fill(table, wrong, view);
         view_own(view, view->residual, view->unit);
         wide[0] = fmax(wide[0], spread_of(view->residual, view->count, false));
         wide[1] = fmax(wide[1], spread_of(view->unit, view->count, true));
@@ -375,10 +344,9 @@ static bool tell_sides(const struct channel_table *table, struct view *view,
     if (moved <= 1 + view->count / 64)
         return false;
     for (int wrong = 1; wrong >= 0; wrong--) {
-        view_fill(table, wrong, view);
+        nd_channel_view_fill(table, wrong, view);
         view_own(view, view->residual, view->unit);
-        const double common = common_score(view, view->residual, view->unit, wide);
-        tell_all(view, wrong, common, told);
+        tell_all(view, wrong, common_scores(view, view->residual, view->unit, wide), told);
     }
     return true;
 }
@@ -386,14 +354,16 @@ static bool tell_sides(const struct channel_table *table, struct view *view,
 bool nd_channel_stories(const struct channel_table *table,
                         struct told ret_told[STORY_COUNT])
 {
-    struct view view;
+    struct channel_view view;
 
     for (int i = 0; i < STORY_COUNT; i++)
         ret_told[i] = (struct told){.story = (enum story)i, .score = -HUGE_VAL};
-    if (!view_allocate(table->count < VIEW_MOST ? table->count : VIEW_MOST, &view))
+    if (!nd_channel_view_open(table, &view))
         return false;
+    view.log_most = LOG_SPREAD + LOG_CHANCE / sqrt(table->values);
+    view.mean_most = MEAN_SPREAD + MEAN_CHANCE / sqrt(table->values);
     const bool good = tell_sides(table, &view, ret_told);
-    view_free(&view);
+    nd_channel_view_close(&view);
     if (good)
         qsort(ret_told, STORY_COUNT, sizeof *ret_told, told_compare);
     return good;

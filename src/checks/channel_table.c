@@ -113,6 +113,7 @@ static void table_fill(const struct sample *sample, double roundoff,
     const uint64_t n = sample->rows.row_len;
     double error[2] = {0, 0}, squares[2] = {0, 0};
 
+    table->values = (double)n;
     for (uint64_t i = 0; i < sample->count; i++) {
         struct line lines[2];
         for (int side = 0; side < 2; side++) {

@@ -16,7 +16,8 @@ struct channel {
 
 struct channel_table {
     struct channel *channels;
-    uint64_t count;    /* of channels that vary */
+    uint64_t count;     /* of channels that vary */
+    double values;      /* of a channel */
     double residual[2]; /* of a side under its own scales and levels */
 };
 

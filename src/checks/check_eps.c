@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "checks/affine_fit.h"
 #include "checks/ascend_side.h"
 #include "checks/eps_fit.h"
+#include "checks/eps_profile.h"
 
 struct eps_evidence {
     bool has[2];
@@ -20,100 +20,16 @@ struct eps_evidence {
     bool is_relative;   /* only how far the sides' values lie apart is in the numbers */
 };
 
-/* Values that frameworks use.  An estimate that is too wide to tell neighbours apart by
- * itself is one of them if it lies within three standard errors. */
-static const double eps_common[] = {1e-12, 1e-9,    1e-8, 1e-7,   0x1p-23, 1e-6, 1e-5,
-                                    1e-4,  0x1p-10, 1e-3, 0x1p-7, 1e-2,    1e-1};
-
+/* An estimate that is too wide to tell neighbours apart by itself is a common value if it
+ * lies within three standard errors. */
 static double eps_snapped(const struct eps_fit *fit)
 {
     if (fit->sigma < 0.003 * fit->eps)
         return fit->eps;
-    for (size_t i = 0; i < sizeof eps_common / sizeof *eps_common; i++)
-        if (fabs(fit->eps - eps_common[i]) <= 3 * fit->sigma)
-            return eps_common[i];
+    for (size_t i = 0; i < nd_eps_common_count; i++)
+        if (fabs(fit->eps - nd_eps_common[i]) <= 3 * fit->sigma)
+            return nd_eps_common[i];
     return fit->eps;
-}
-
-/* --- without weights -------------------------------------------------------------------
- */
-
-/* Residual of the side that weights come from under an eps, with them fitted anew. */
-static double eps_profile(struct formula *formula, double eps)
-{
-    struct norm_study *study = &formula->study;
-    const int side = study->fitted_on;
-    struct residual residual;
-
-    study->model[0].eps = study->model[1].eps = eps;
-    if (!nd_affine_fit(&formula->sample, side, &study->model[side], study->fitted_weight,
-                       study->fitted_bias) ||
-        !nd_norm_residual(&formula->sample, side, &study->model[side], &residual))
-        return HUGE_VAL;
-    return residual.rel;
-}
-
-enum {
-    PROFILE_LIMIT = 1 << 17,
-    PROFILE_MOST = 1 << 19, /* long rows: a few dozen of them fix their channels */
-    PROFILE_ROWS = 48,
-    PROFILE_GRID = 45,
-    PROFILE_GOLDEN = 30
-};
-
-/* That side's eps where its weights are unknown too: a search with a fit at each point. */
-static void eps_search_profile(struct formula *formula, struct eps_fit *ret)
-{
-    const double step = 12.0 / (PROFILE_GRID - 1), golden = (sqrt(5) - 1) / 2;
-    const double rows = (double)formula->sample.count;
-    double best = HUGE_VAL, low = -13, high = -1;
-
-    for (int i = 0; i < PROFILE_GRID; i++) {
-        const double residual = eps_profile(formula, pow(10, -13 + i * step));
-        if (residual >= best)
-            continue;
-        best = residual;
-        low = -13 + (i > 0 ? i - 1 : 0) * step;
-        high = -13 + (i < PROFILE_GRID - 1 ? i + 1 : i) * step;
-    }
-    for (int i = 0; i < PROFILE_GOLDEN; i++) {
-        const double c = high - golden * (high - low), d = low + golden * (high - low);
-        if (eps_profile(formula, pow(10, c)) < eps_profile(formula, pow(10, d)))
-            high = d;
-        else
-            low = c;
-    }
-    const double eps = pow(10, (low + high) / 2), h = 0.05;
-    const double at = eps_profile(formula, eps), up = eps_profile(formula, eps * (1 + h));
-    const double down = eps_profile(formula, eps * (1 - h));
-    const double bend = (up * up - 2 * at * at + down * down) / (eps * h * eps * h);
-    *ret = (struct eps_fit){.eps = eps, .residual = at, .rows = formula->sample.count};
-    ret->sigma = bend > 0 ? sqrt(2 * at * at / (rows * bend)) : HUGE_VAL;
-    ret->upper = eps + 3 * ret->sigma;
-    ret->identifiable = ret->sigma < 0.1 * eps;
-    for (size_t i = 0; i < sizeof eps_common / sizeof *eps_common; i++)
-        if (fabs(eps_common[i] - eps) < 3 * ret->sigma + 0.01 * eps &&
-            eps_profile(formula, eps_common[i]) <= 1.02 * at) {
-            ret->eps = eps_common[i];
-            break;
-        }
-}
-
-/* The search on a part of the rows where they are many; leaves the model at the value that
- * was chosen. */
-static bool eps_of_reference(struct formula *formula, struct eps_fit *ret)
-{
-    const uint64_t rows = PROFILE_ROWS * formula->sample.rows.row_len;
-    const uint64_t most = rows < PROFILE_MOST ? rows : PROFILE_MOST;
-    struct formula part = *formula;
-
-    if (!nd_sample_thin(&formula->sample, most > PROFILE_LIMIT ? most : PROFILE_LIMIT,
-                        &part.sample))
-        return false;
-    eps_search_profile(&part, ret);
-    nd_sample_done(&part.sample);
-    (void)eps_profile(formula, ret->eps);
-    return true;
 }
 
 /* --- recovery ---------------------------------------------------------------------------
@@ -128,11 +44,12 @@ static void eps_recover(struct subject *subject, struct eps_evidence *evidence)
     if (!subject->has_formula || study->mode == NORM_MODE_AFFINE)
         return;
     if (!study->weights_known) {
-        if (!eps_of_reference(formula, &evidence->fit[study->fitted_on]))
+        if (!nd_eps_of_reference(formula, &evidence->fit[study->fitted_on]))
             return;
         evidence->has[study->fitted_on] = true;
-        if (!evidence->fit[study->fitted_on].identifiable)
-            (void)eps_profile(formula, before);
+        const struct eps_fit *own = &evidence->fit[study->fitted_on];
+        if (!own->identifiable && before <= own->upper)
+            (void)nd_eps_profile(formula, before);
     }
     for (int side = 0; side < 2; side++)
         if (!evidence->has[side])
@@ -166,6 +83,25 @@ static bool eps_differ(const struct eps_evidence *evidence)
            fabs(evidence->fit[0].eps - evidence->fit[1].eps) > 0.01 * one;
 }
 
+/* Of all pairs of values that far apart, one whose second is in use: the first may be
+ * anything up to its bound. */
+static void eps_place(struct eps_evidence *evidence, int from, double assumed)
+{
+    struct eps_fit *other = &evidence->fit[!from];
+    const double apart = other->eps - assumed;
+
+    if (isnan(evidence->declared[from])) {
+        for (size_t i = 0; i < nd_eps_common_count; i++)
+            if (nd_eps_common[i] > apart - 3 * other->sigma &&
+                nd_eps_common[i] < apart + evidence->fit[from].upper &&
+                fabs(nd_eps_common[i] - other->eps) < 0.2 * other->eps) {
+                other->eps = nd_eps_common[i];
+                break;
+            }
+        evidence->declared[from] = fmax(other->eps - apart, 0);
+    }
+}
+
 /*
  * Weights that were estimated under an eps take up what another one would change: the value
  * is free, the difference between the sides is not.
@@ -186,8 +122,7 @@ static bool eps_differ_relatively(const struct subject *subject,
         !(other->residual < 0.5 * subject->unexplained))
         return false;
     evidence->is_relative = true;
-    if (isnan(evidence->declared[from]))
-        evidence->declared[from] = assumed;
+    eps_place(evidence, from, assumed);
     return true;
 }
 
@@ -223,6 +158,10 @@ static void eps_propose(struct subject *subject, const struct eps_evidence *evid
         params[count++] = (struct nd_param)ND_NUMBER("upper", fit->upper);
     }
     const size_t said = count;
+    if (measured && evidence->has[!side] && isnan(eps_value(evidence, !side, true)))
+        params[count++] = (struct nd_param)ND_WORD(
+            names[!side],
+            nd_arena_format(subject->arena, "<= %.1e", evidence->fit[!side].upper));
     params[count++] =
         (struct nd_param)ND_NUMBER("residual", measured ? fit->residual : (double)NAN);
     params[count++] = (struct nd_param)ND_NUMBER("is_candidate", side);

@@ -63,7 +63,8 @@ static void index_side(struct subject *subject, const struct index_pair *of)
 static void index_run(struct subject *subject, struct nd_finding *finding)
 {
     (void)finding;
-    if (!nd_flat_asked(subject) || subject->count <= INDEX_SIGNED)
+    /* Flat indices of a part are none of the tensor. */
+    if (!nd_flat_asked(subject) || subject->count <= INDEX_SIGNED || subject->window.is)
         return;
     double *moved = malloc(subject->count * sizeof *moved);
     if (moved == NULL)

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Multiply-adds of one pass over the rows; rows that say anything, and all that are read.
- */
-enum { ROWS_WORK = 1 << 26, ROWS_LEAST = 16, ROWS_MOST = 1 << 13 };
+/* Multiply-adds of one pass over the rows, numbers that are kept of them (32 MiB), rows that
+ * say anything, and all that are read. */
+enum { ROWS_WORK = 1 << 26, ROWS_NUMBERS = 1 << 22, ROWS_LEAST = 16, ROWS_MOST = 1 << 13 };
 
 void nd_linear_done(struct linear_rows *rows)
 {
@@ -29,11 +29,14 @@ static bool rows_allocate(struct linear_rows *rows, bool has_plain)
     return false;
 }
 
-/* As many rows as the work allows, evenly spaced. */
-static uint64_t rows_affordable(uint64_t all, uint64_t terms, uint64_t channels)
+/* As many rows as work and memory allow, evenly spaced. */
+static uint64_t rows_affordable(uint64_t all, const struct linear_rows *rows)
 {
-    uint64_t count = ROWS_WORK / terms / channels;
+    const uint64_t width = rows->groups * rows->terms + 2 * rows->channels;
+    uint64_t count = ROWS_WORK / rows->terms / rows->channels;
 
+    if (count > ROWS_NUMBERS / width)
+        count = ROWS_NUMBERS / width;
     count = count > ROWS_MOST ? ROWS_MOST : count;
     return count > all ? all : count;
 }
@@ -81,8 +84,7 @@ bool nd_linear_of_product(const struct product *product, const struct layer_pair
     if (out == NULL || product->terms == 0)
         return false;
     rows.channels = out->tensor.shape.dim[is_conv ? 1 : out->tensor.shape.rank - 1];
-    rows.count =
-        rows_affordable(out->tensor.count / rows.channels, rows.terms, rows.channels);
+    rows.count = rows_affordable(out->tensor.count / rows.channels, &rows);
     if (rows.count < ROWS_LEAST || !rows_allocate(&rows, true))
         return false;
     if (!rows_measure(&rows, product, &out->tensor, side)) {
@@ -112,7 +114,7 @@ bool nd_linear_of_views(const struct tensor_view *input, const struct nd_shape *
     rows.terms = input->shape.dim[last];
     if (rows.terms == 0 || rows.terms > max_bytes / 64 / ROWS_MOST)
         return false;
-    rows.count = rows_affordable(all, rows.terms, rows.channels);
+    rows.count = rows_affordable(all, &rows);
     if (rows.count < ROWS_LEAST || !rows_allocate(&rows, false))
         return false;
     for (uint64_t r = 0; r < rows.count; r++) {

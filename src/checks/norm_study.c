@@ -336,8 +336,9 @@ bool nd_norm_study_make(const struct op *op, const struct layer_pair_view *pair,
            study_measure(&study, inout_sample);
     if (good && (!study.weights_known || study.mode == NORM_MODE_AFFINE))
         good = nd_affine_predict(inout_sample, &study.model[0], roundoff, &fit);
-    if (study.mode == NORM_MODE_AFFINE) /* the real one subtracts a mean first */
-        fit = fmax(fit, 2 * roundoff);
+    /* The real one subtracts a mean first, in float32 whatever the output is. */
+    if (study.mode == NORM_MODE_AFFINE)
+        fit = fmax(fit, fmax(2 * 0x1p-24, 0.5 * roundoff));
     if (good && study.mode != NORM_MODE_AFFINE)
         study.leeway = nd_norm_conditioning(inout_sample, 1, &study.model[1]);
     study.leeway.fit = fit;

@@ -11,8 +11,8 @@
  * stays near 2^26. */
 enum { PASS_TERMS = 1 << 23, MOST_OUTPUTS = 1 << 16 };
 
-/* Scores this low are masked positions. */
-static const double MASKED = -1e4;
+/* Scores this low are masked positions: a mask of -1e4 may have been added to a score. */
+static const double MASKED = -5e3;
 
 static const struct tensor_view *product_tensor(const struct layer_pair_view *pair,
                                                 int side, const char *name)

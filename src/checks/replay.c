@@ -219,8 +219,9 @@ bool nd_formula_open(const struct layer_pair_view *pair, const struct op *op,
         return false;
     const uint64_t row =
         worst == NULL ? UINT64_MAX : nd_rows_of_index(&rows, &formula.shape, worst);
-    if (!nd_sample_load(pair, &rows, op->norm != NULL ? 1 : op->inputs, limits->elements,
-                        limits->row, limits->seed, row, &formula.sample))
+    const uint64_t least = limits->rows * rows.row_len;
+    if (!nd_sample_load(pair, &rows, op->norm != NULL ? 1 : op->inputs,
+                        limits->elements > least ? limits->elements : least, limits->row, limits->seed, row, &formula.sample))
         return false;
     if (op->norm == NULL) {
         good = formula_choose(&formula);

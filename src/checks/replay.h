@@ -29,9 +29,10 @@ struct replay {
     int side; /* that does not follow: 1 candidate, 0 reference */
 };
 
-/* Most elements that a replay looks at, and the most that one row may have. */
+/* Most elements that a replay looks at, but `rows` of them in any case, and the most that
+ * one row may have. */
 struct replay_limits {
-    uint64_t elements, row;
+    uint64_t elements, rows, row;
     uint64_t seed;
 };
 

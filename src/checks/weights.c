@@ -9,6 +9,10 @@
 /* After a training step all weights differ a little: over 8 times the median stands out. */
 static const double STANDS_OUT = 8;
 
+/* An optimizer that divides by the gradient's size turns noise into steps where gradients
+ * are small, so that some layers part further than most: a tenth of them is no outlier. */
+static const double USUAL_SHARE = 0.9;
+
 static int ascending(const void *a, const void *b)
 {
     const double *left = a, *right = b;
@@ -30,6 +34,16 @@ static double weights_median(const double *sorted, size_t count, size_t differ)
     if (differ > 1 && differ * 3 >= count)
         return sorted[equal + (differ - 1) / 2];
     return count == 1 ? 0 : sorted[(count - 1) / 2];
+}
+
+/* What most layers stay below, where most of them differ; else the median. */
+static double weights_usual(const double *sorted, size_t count, size_t differ, double median)
+{
+    const size_t equal = count - differ;
+
+    if (differ < 3 || differ * 2 < count)
+        return median;
+    return sorted[equal + (size_t)(USUAL_SHARE * (double)(differ - 1))];
 }
 
 bool nd_weights_weigh(const struct diagnosis_input *input, const struct layer_facts *facts,
@@ -57,7 +71,8 @@ bool nd_weights_weigh(const struct diagnosis_input *input, const struct layer_fa
     /* One side's weights rounded to its type have not parted. */
     if (!(ret_weights->median > 2 * floor))
         ret_weights->has_parted = false;
-    ret_weights->limit = STANDS_OUT * fmax(ret_weights->median, floor);
+    ret_weights->limit =
+        STANDS_OUT * fmax(weights_usual(rel, count, differ, ret_weights->median), floor);
     free(rel);
     return true;
 }

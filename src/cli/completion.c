@@ -15,12 +15,29 @@ static bool is_shown(const struct option *option)
     return strcmp(option->group, "reserved") != 0;
 }
 
+/* What --explain has a page for: ids of the catalogue, between cause. and .what. */
+static void explain_choices(struct text *out)
+{
+    static const char before[] = "cause.", after[] = ".what";
+
+    nd_text_puts(out, "list all");
+    for (size_t i = 0; nd_catalogue_id(i) != NULL; i++) {
+        const char *id = nd_catalogue_id(i);
+        const size_t len = strlen(id), edges = sizeof before - 1 + sizeof after - 1;
+        if (len > edges && strncmp(id, before, sizeof before - 1) == 0 &&
+            strcmp(id + len - (sizeof after - 1), after) == 0)
+            nd_text_printf(out, " %.*s", (int)(len - edges), id + sizeof before - 1);
+    }
+}
+
 /* The words that the option's argument may be, blanks between them; "" for any. */
 static void option_choices(const struct option *option, struct text *out)
 {
     if (strcmp(option->name, "format") == 0) {
         for (size_t i = 0; nd_report_name(i) != NULL; i++)
             nd_text_printf(out, i == 0 ? "%s" : " %s", nd_report_name(i));
+    } else if (strcmp(option->name, "explain") == 0) {
+        explain_choices(out);
     } else if (nd_option_worded(option)) {
         for (const char *at = option->argument; *at != '\0'; at++)
             nd_text_add(out, *at == '|' ? " " : at, 1);

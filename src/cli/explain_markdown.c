@@ -12,38 +12,63 @@ static bool is_name(char c)
            c == '_' || c == '.' || c == '-';
 }
 
+/* The end of the brackets of a call that begin at `end`, and of what is called on its
+ * result; `end` where there are none, or where it is no call but arithmetic: "sqrt(v)". */
+static const char *call_end(const char *at, const char *end)
+{
+    while (*end == '(') {
+        const size_t len = strcspn(end, ") ");
+        const bool is_call = len == 1 || memchr(end, '=', len) != NULL ||
+                             memchr(at, '.', (size_t)(end - at)) != NULL;
+        if (end[len] != ')' || !is_call)
+            return end;
+        end += len + 1;
+        while (end[0] == '.' ? is_name(end[1]) : is_name(end[0]))
+            end++;
+    }
+    return end;
+}
+
 /* The end of a run of the characters that names are made of, without the punctuation that
- * follows it. */
+ * follows it, but with an argument: "model.eval()", "p=0", "var(unbiased=False)". */
 static const char *name_end(const char *at)
 {
     const char *end = at;
 
-    while (is_name(*end))
+    while (is_name(*end) ||
+           (end > at && *end == '=' && (is_name(end[1]) || end[1] == '\'')) ||
+           (end > at && end[-1] == '=' && *end == '\''))
+        end++;
+    if (end > at && *end == '\'' && memchr(at, '\'', (size_t)(end - at)) != NULL)
         end++;
     while (end > at && (end[-1] == '.' || end[-1] == '-'))
         end--;
-    return end;
+    return end == at ? at : call_end(at, end);
 }
 
-/* Whether a run of such characters is code: an option, or a word with a _ or a . inside. */
+/* Whether such a run is code: an option, or a word with a sign inside. */
 static bool is_identifier(const char *at, size_t len)
 {
     const bool is_option = len > 2 && at[0] == '-' && at[1] == '-';
     const bool is_number = len > 0 && ((at[0] >= '0' && at[0] <= '9') || at[0] == '-');
 
-    return is_option ||
-           (!is_number && (memchr(at, '_', len) != NULL || memchr(at, '.', len) != NULL));
+    for (size_t i = 0; i < len && !is_number; i++)
+        if (strchr("_.(=", at[i]) != NULL)
+            return true;
+    return is_option;
 }
 
-/* Whether such a run names a cause: surely where no other word looks like it, and where a
- * colon follows. */
-static bool is_cause(const char *at, size_t len)
+/* Whether such a run names a cause other than the one that the page is about: surely where
+ * no other word looks like it, and where a colon follows. */
+static bool is_cause(const struct page *page, const char *at, size_t len)
 {
-    char id[96];
+    const char *own = page->filled.len == 0 ? "" : page->filled.bytes;
     const char *end = at + len;
     const bool is_named = *end == ':' || strncmp(end, "：", 3) == 0;
+    char id[96];
 
-    if (len > 60 || (!is_named && memchr(at, '_', len) == NULL))
+    if (len > 60 || (!is_named && memchr(at, '_', len) == NULL) ||
+        (strlen(own) == len && strncmp(own, at, len) == 0))
         return false;
     snprintf(id, sizeof id, "cause.%.*s.title", (int)len, at);
     return nd_catalogue_words(id, LANGUAGE_EN) != NULL;
@@ -62,7 +87,7 @@ static void markdown_put(struct page *page, const char *words)
             words++;
             continue;
         }
-        if (is_cause(words, (size_t)len))
+        if (is_cause(page, words, (size_t)len))
             nd_out_printf(&page->out, "[`%.*s`](#%.*s)", len, words, len, words);
         else
             nd_out_printf(&page->out, is_identifier(words, (size_t)len) ? "`%.*s`" : "%.*s",
@@ -107,6 +132,8 @@ static void markdown_group(struct page *page, const char *words)
 
 static void markdown_title(struct page *page, const char *id, const char *words)
 {
+    page->filled.len = 0; /* kept: what the page is about */
+    nd_text_puts(&page->filled, id);
     nd_out_printf(&page->out, "%s### %s\n", page->out.text.len == 0 ? "" : "\n", id);
     if (words == NULL)
         return;

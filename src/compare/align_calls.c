@@ -11,13 +11,14 @@
 
 /* What msprobe puts before the functions that it patches. */
 static const char *const prefixes[] = {
-    "Functional", "Tensor",    "Torch",  "NPU",  "Aten",           "VF",              "Distributed",
-    "MindSpeed",  "Primitive", "Triton", "Mint", "MintFunctional", "MintDistributed", "Jit"};
+    "Functional", "Tensor",         "Torch",           "NPU",       "Aten",
+    "VF",         "Distributed",    "MindSpeed",       "Primitive", "Triton",
+    "Mint",       "MintFunctional", "MintDistributed", "Jit"};
 
 /* What lies above steps and ranks stands before a name, with a slash. */
 static bool has_prefix(const char *name)
 {
-    const char  *slash = strrchr(name, '/'), *from = slash == NULL ? name : slash + 1;
+    const char *slash = strrchr(name, '/'), *from = slash == NULL ? name : slash + 1;
     const size_t len = strcspn(from, ".");
 
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
@@ -29,11 +30,11 @@ static bool has_prefix(const char *name)
 bool nd_call_base(const char *name, size_t *ret_len)
 {
     static const char *const ends[] = {".forward", ".backward"};
-    const size_t             len = strlen(name);
+    const size_t len = strlen(name);
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         const size_t end = strlen(ends[i]);
-        size_t       at = len - end;
+        size_t at = len - end;
         if (len <= end || strcmp(name + at, ends[i]) != 0)
             continue;
         while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
@@ -59,8 +60,8 @@ struct nd_shape nd_slot_squeezed(const struct dump_slot *slot)
     return nd_shape_squeezed(slot->has_logical ? &slot->logical : &slot->storage);
 }
 
-static const char *call_key(struct arena *arena, const void *user, const struct dump_layer *layer,
-                            unsigned side)
+static const char *call_key(struct arena *arena, const void *user,
+                            const struct dump_layer *layer, unsigned side)
 {
     size_t len;
 
@@ -72,7 +73,8 @@ static const char *call_key(struct arena *arena, const void *user, const struct 
 /* What is not dumped contradicts nothing. */
 static bool shapes_fit(const struct dump_layer *a, const struct dump_layer *b)
 {
-    const struct dump_slot *x = nd_first_slot(a, "output."), *y = nd_first_slot(b, "output.");
+    const struct dump_slot *x = nd_first_slot(a, "output."),
+                           *y = nd_first_slot(b, "output.");
 
     if (x == NULL || y == NULL)
         return true;
@@ -122,7 +124,8 @@ static void pair_calls(struct side_layers *sides, const struct keyed *a, size_t 
         sides[1].held[b[k].index] = !trusted;
 }
 
-enum nd_status nd_align_calls(struct arena *arena, struct side_layers *sides, struct nd_error *err)
+enum nd_status nd_align_calls(struct arena *arena, struct side_layers *sides,
+                              struct nd_error *err)
 {
     for (unsigned side = 0; side < 2; side++) {
         sides[side].held = nd_arena_alloc(arena, sides[side].count + 1, sizeof(bool));
@@ -132,8 +135,8 @@ enum nd_status nd_align_calls(struct arena *arena, struct side_layers *sides, st
     return nd_align_runs(arena, sides, call_key, NULL, ND_MATCH_EXACT, pair_calls, err);
 }
 
-/* What the sequence left: as many calls on both sides are those of the same numbers, and what
- * their shapes say against it is what the user wants to know. */
+/* What the sequence left: as many calls on both sides are those of the same numbers, and
+ * what their shapes say against it is what the user wants to know. */
 static void pair_rest(struct side_layers *sides, const struct keyed *a, size_t na,
                       const struct keyed *b, size_t nb, enum nd_match match)
 {

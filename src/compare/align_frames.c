@@ -18,13 +18,13 @@
 struct framed {
     const char *key; /* step, rank, direction, call and path of the module */
     const char *path;
-    size_t      index;
+    size_t index;
 };
 
 static int framed_order(const void *a, const void *b)
 {
     const struct framed *x = a, *y = b;
-    const int            order = strcmp(x->key, y->key);
+    const int order = strcmp(x->key, y->key);
 
     if (order != 0)
         return order;
@@ -52,7 +52,8 @@ static int64_t call_of(const char *name)
     return 0;
 }
 
-/* "Module.layers.0.fc1.Linear.forward.0" ran at "layers.0.fc1": a frame ends in its class. */
+/* "Module.layers.0.fc1.Linear.forward.0" ran at "layers.0.fc1": a frame ends in its class.
+ */
 static const char *frame_path(struct arena *arena, const char *frame)
 {
     const char *name = nd_normalised_name(arena, frame);
@@ -76,12 +77,12 @@ const char *nd_module_path(struct arena *arena, const struct dump_layer *layer)
 }
 
 /* The calls of one side that know their frames, or the modules of the other. */
-static enum nd_status framed_list(struct arena *arena, const struct side_layers *side, bool calls,
-                                  struct framed **ret_list, size_t *ret_count,
+static enum nd_status framed_list(struct arena *arena, const struct side_layers *side,
+                                  bool calls, struct framed **ret_list, size_t *ret_count,
                                   struct nd_error *err)
 {
     struct framed *list = nd_arena_alloc(arena, side->count + 1, sizeof *list);
-    size_t         count = 0, base;
+    size_t count = 0, base;
 
     if (list == NULL)
         return nd_fail_memory(err);
@@ -90,13 +91,14 @@ static enum nd_status framed_list(struct arena *arena, const struct side_layers 
         if (side->partner[i] != ND_NO_INDEX || nd_call_base(layer->name, &base) != calls ||
             (calls && layer->frame == NULL))
             continue;
-        const char *path = calls ? frame_path(arena, layer->frame) : nd_module_path(arena, layer);
+        const char *path =
+            calls ? frame_path(arena, layer->frame) : nd_module_path(arena, layer);
         if (path == NULL)
             return nd_fail_memory(err);
         list[count] = (struct framed){.path = path, .index = i};
-        list[count].key = nd_arena_format(arena, "%" PRId64 "|%" PRId64 "|%d|%" PRId64 "|%s",
-                                          layer->step, layer->rank, layer->direction,
-                                          calls ? call_of(layer->frame) : layer->call, path);
+        list[count].key = nd_arena_format(
+            arena, "%" PRId64 "|%" PRId64 "|%d|%" PRId64 "|%s", layer->step, layer->rank,
+            layer->direction, calls ? call_of(layer->frame) : layer->call, path);
         if (list[count++].key == NULL)
             return nd_fail_memory(err);
     }
@@ -118,7 +120,8 @@ static size_t run_length(const struct framed *list, size_t count, size_t from)
 
 static bool same_output(const struct dump_layer *a, const struct dump_layer *b)
 {
-    const struct dump_slot *x = nd_first_slot(a, "output."), *y = nd_first_slot(b, "output.");
+    const struct dump_slot *x = nd_first_slot(a, "output."),
+                           *y = nd_first_slot(b, "output.");
 
     if (x == NULL || y == NULL)
         return false;
@@ -141,7 +144,7 @@ static bool is_followed(struct arena *arena, const struct side_layers *side, siz
                         const char *path)
 {
     const struct dump_layer *layer = side->layers[index];
-    const size_t             len = strlen(path);
+    const size_t len = strlen(path);
 
     if (index + 1 >= side->count)
         return false;
@@ -150,13 +153,14 @@ static bool is_followed(struct arena *arena, const struct side_layers *side, siz
         next->direction != layer->direction || next->frame == NULL)
         return false;
     const char *other = frame_path(arena, next->frame);
-    return other == NULL || (strncmp(other, path, len) == 0 &&
-                             (other[len] == '\0' || other[len] == '.'));
+    return other == NULL ||
+           (strncmp(other, path, len) == 0 && (other[len] == '\0' || other[len] == '.'));
 }
 
 /* The call of a run that stands for the module; ND_NO_INDEX: none does. */
-static size_t choose_call(const struct comparison *comparison, const struct side_layers *side,
-                          const struct framed *run, size_t count, const struct dump_layer *module)
+static size_t choose_call(const struct comparison *comparison,
+                          const struct side_layers *side, const struct framed *run,
+                          size_t count, const struct dump_layer *module)
 {
     size_t own = ND_NO_INDEX;
 
@@ -175,12 +179,13 @@ static size_t choose_call(const struct comparison *comparison, const struct side
 }
 
 /* `of` is the side whose calls know their frames. */
-static enum nd_status pair_frames(const struct comparison *comparison, struct side_layers *sides,
-                                  unsigned of, struct nd_error *err)
+static enum nd_status pair_frames(const struct comparison *comparison,
+                                  struct side_layers *sides, unsigned of,
+                                  struct nd_error *err)
 {
-    struct arena  *arena = comparison->arena;
+    struct arena *arena = comparison->arena;
     struct framed *calls, *modules;
-    size_t         call_count, module_count;
+    size_t call_count, module_count;
 
     ND_TRY(framed_list(arena, &sides[of], true, &calls, &call_count, err));
     if (call_count == 0)
@@ -188,12 +193,14 @@ static enum nd_status pair_frames(const struct comparison *comparison, struct si
     ND_TRY(framed_list(arena, &sides[!of], false, &modules, &module_count, err));
     for (size_t i = 0, k = 0; i < call_count && k < module_count;) {
         const size_t run = run_length(calls, call_count, i);
-        const int    order = strcmp(calls[i].key, modules[k].key);
+        const int order = strcmp(calls[i].key, modules[k].key);
         const struct dump_layer *module = sides[!of].layers[modules[k].index];
-        const size_t at = order != 0 ? ND_NO_INDEX
-                                     : choose_call(comparison, &sides[of], calls + i, run, module);
+        const size_t at = order != 0
+                              ? ND_NO_INDEX
+                              : choose_call(comparison, &sides[of], calls + i, run, module);
         if (at != ND_NO_INDEX) {
-            const size_t a = of == 0 ? at : modules[k].index, b = of == 0 ? modules[k].index : at;
+            const size_t a = of == 0 ? at : modules[k].index,
+                         b = of == 0 ? modules[k].index : at;
             nd_align_pair(sides, a, b, ND_MATCH_ORDER);
             sides[0].parted[a] = !same_kind(comparison, sides[of].layers[at], module);
         }
@@ -203,8 +210,8 @@ static enum nd_status pair_frames(const struct comparison *comparison, struct si
     return ND_OK;
 }
 
-enum nd_status nd_align_frames(const struct comparison *comparison, struct side_layers *sides,
-                               struct nd_error *err)
+enum nd_status nd_align_frames(const struct comparison *comparison,
+                               struct side_layers *sides, struct nd_error *err)
 {
     sides[0].parted =
         nd_arena_alloc(comparison->arena, sides[0].count + 1, sizeof *sides[0].parted);

@@ -30,7 +30,7 @@ static int64_t first_number(const struct dump *dump, bool is_rank)
 static bool names_number(const char *path, bool is_rank)
 {
     const char *word = is_rank ? "rank" : "step";
-    size_t      end = strlen(path), at;
+    size_t end = strlen(path), at;
 
     while (end > 0 && path[end - 1] == '/')
         end--;
@@ -45,13 +45,15 @@ static bool names_number(const char *path, bool is_rank)
 /* A lone file with one number that the other side does not have is still its counterpart:
  * that somebody named both says so; and so is a folder that is one step's.  Folders of
  * several are paired by number alone. */
-static enum nd_status adopt_number(struct comparison *comparison, unsigned side, bool is_rank,
-                                   struct nd_error *err)
+static enum nd_status adopt_number(struct comparison *comparison, unsigned side,
+                                   bool is_rank, struct nd_error *err)
 {
     const struct dump *lone = comparison->dump[side], *other = comparison->dump[!side];
-    const int64_t      number = first_number(lone, is_rank), first = first_number(other, is_rank);
+    const int64_t number = first_number(lone, is_rank),
+                  first = first_number(other, is_rank);
 
-    if ((lone->root_fd >= 0 && !names_number(lone->path, is_rank)) || number < 0 || first < 0)
+    if ((lone->root_fd >= 0 && !names_number(lone->path, is_rank)) || number < 0 ||
+        first < 0)
         return ND_OK;
     for (size_t i = 0; i < lone->layer_count; i++)
         if (*layer_number(&lone->layers[i], is_rank) != number)
@@ -64,7 +66,8 @@ static enum nd_status adopt_number(struct comparison *comparison, unsigned side,
     return nd_warn(comparison, is_rank ? "warning.rank.adopted" : "warning.step.adopted",
                    (const struct nd_param[]){
                        {"reference", NULL, (double)(side == 0 ? number : first)},
-                       {"candidate", NULL, (double)(side == 0 ? first : number)}},
+                       {"candidate", NULL, (double)(side == 0 ? first : number)}
+    },
                    2, err);
 }
 
@@ -72,7 +75,8 @@ static enum nd_status adopt_number(struct comparison *comparison, unsigned side,
  * does: a run of ONNX Runtime beside the iterations of a device. */
 static void meet_numbers(const struct dump *const dump[2], bool is_rank)
 {
-    const int64_t first[2] = {first_number(dump[0], is_rank), first_number(dump[1], is_rank)};
+    const int64_t first[2] = {first_number(dump[0], is_rank),
+                              first_number(dump[1], is_rank)};
     const unsigned bare = first[0] >= 0;
 
     if ((first[0] < 0) == (first[1] < 0))
@@ -80,7 +84,6 @@ static void meet_numbers(const struct dump *const dump[2], bool is_rank)
     for (size_t i = 0; i < dump[bare]->layer_count; i++)
         *layer_number(&dump[bare]->layers[i], is_rank) = first[!bare];
 }
-
 
 enum nd_status nd_align_places(struct comparison *comparison, struct nd_error *err)
 {
@@ -94,12 +97,13 @@ enum nd_status nd_align_places(struct comparison *comparison, struct nd_error *e
     return ND_OK;
 }
 
-/* --- micro-batches ----------------------------------------------------------------------- */
+/* --- micro-batches -----------------------------------------------------------------------
+ */
 
 /* A call within its micro-batch: its number counts on over all that the dump holds, and a
  * dump may begin with a later one. */
-static const char *micro_key(struct arena *arena, const void *user, const struct dump_layer *layer,
-                             unsigned side)
+static const char *micro_key(struct arena *arena, const void *user,
+                             const struct dump_layer *layer, unsigned side)
 {
     size_t len;
 
@@ -110,15 +114,17 @@ static const char *micro_key(struct arena *arena, const void *user, const struct
     const char *base = nd_call_base(layer->name, &len)
                            ? nd_arena_copy(arena, layer->name, len)
                            : nd_normalised_name(arena, layer->name);
-    return base == NULL ? NULL
-                        : nd_arena_format(arena, "%lld|%s", (long long)layer->micro_step, base);
+    return base == NULL
+               ? NULL
+               : nd_arena_format(arena, "%lld|%s", (long long)layer->micro_step, base);
 }
 
 static void pair_micro(struct side_layers *sides, const struct keyed *a, size_t na,
                        const struct keyed *b, size_t nb, enum nd_match match)
 {
     for (size_t i = 0; na == nb && i < na; i++) {
-        const char *x = sides[0].layers[a[i].index]->name, *y = sides[1].layers[b[i].index]->name;
+        const char *x = sides[0].layers[a[i].index]->name,
+                   *y = sides[1].layers[b[i].index]->name;
         nd_align_pair(sides, a[i].index, b[i].index,
                       strcmp(x, y) == 0 ? ND_MATCH_EXACT : match);
     }
@@ -137,10 +143,12 @@ enum nd_status nd_align_micro_steps(struct arena *arena, struct side_layers *sid
 {
     if (!has_micro_steps(&sides[0]) || !has_micro_steps(&sides[1]))
         return ND_OK;
-    return nd_align_runs(arena, sides, micro_key, NULL, ND_MATCH_NORMALISED, pair_micro, err);
+    return nd_align_runs(arena, sides, micro_key, NULL, ND_MATCH_NORMALISED, pair_micro,
+                         err);
 }
 
-/* --- without counterpart ----------------------------------------------------------------- */
+/* --- without counterpart -----------------------------------------------------------------
+ */
 
 struct moment {
     int64_t step, rank;
@@ -157,18 +165,20 @@ static int moment_order(const void *a, const void *b)
 
 /* The steps and ranks of a side that the options ask for, each once, in order. */
 static enum nd_status moments_of(const struct comparison *comparison, unsigned side,
-                                 struct moment **ret_list, size_t *ret_count, struct nd_error *err)
+                                 struct moment **ret_list, size_t *ret_count,
+                                 struct nd_error *err)
 {
-    const struct dump       *dump = comparison->dump[side];
+    const struct dump *dump = comparison->dump[side];
     const struct nd_options *options = comparison->options;
-    struct moment *list = nd_arena_alloc(comparison->arena, dump->layer_count + 1, sizeof *list);
-    size_t         count = 0, kept = 0;
+    struct moment *list =
+        nd_arena_alloc(comparison->arena, dump->layer_count + 1, sizeof *list);
+    size_t count = 0, kept = 0;
 
     if (list == NULL)
         return nd_fail_memory(err);
     for (size_t i = 0; i < dump->layer_count; i++) {
         const struct moment at = {dump->layers[i].step, dump->layers[i].rank};
-        const bool          asked = (options->step < 0 || at.step < 0 || at.step == options->step) &&
+        const bool asked = (options->step < 0 || at.step < 0 || at.step == options->step) &&
                            (options->rank < 0 || at.rank < 0 || at.rank == options->rank);
         if (asked && (count == 0 || moment_order(&list[count - 1], &at) != 0))
             list[count++] = at;
@@ -191,23 +201,26 @@ static enum nd_status warn_moment(struct comparison *comparison, const struct mo
                                           : "warning.only.step.rank";
 
     return nd_warn(comparison, id,
-                   (const struct nd_param[]){{"step", NULL, (double)at->step},
-                                             {"rank", NULL, (double)at->rank},
-                                             {"is_candidate", NULL, (double)side}},
+                   (const struct nd_param[]){
+                       {"step",         NULL, (double)at->step},
+                       {"rank",         NULL, (double)at->rank},
+                       {"is_candidate", NULL, (double)side    }
+    },
                    3, err);
 }
 
 enum nd_status nd_warn_places(struct comparison *comparison, struct nd_error *err)
 {
     struct moment *list[2] = {NULL, NULL};
-    size_t         count[2] = {0, 0}, at[2] = {0, 0}, alone = 0;
+    size_t count[2] = {0, 0}, at[2] = {0, 0}, alone = 0;
 
     for (unsigned side = 0; side < 2; side++)
         ND_TRY(moments_of(comparison, side, &list[side], &count[side], err));
     while (at[0] < count[0] || at[1] < count[1]) {
-        const int order = at[0] == count[0]   ? 1
-                          : at[1] == count[1] ? -1
-                                              : moment_order(&list[0][at[0]], &list[1][at[1]]);
+        const int order = at[0] == count[0] ? 1
+                          : at[1] == count[1]
+                              ? -1
+                              : moment_order(&list[0][at[0]], &list[1][at[1]]);
         const unsigned side = order > 0;
         if (order != 0 && ++alone <= PLACES_SHOWN)
             ND_TRY(warn_moment(comparison, &list[side][at[side]], side, err));
@@ -217,17 +230,19 @@ enum nd_status nd_warn_places(struct comparison *comparison, struct nd_error *er
     if (alone <= PLACES_SHOWN)
         return ND_OK;
     return nd_warn(comparison, "warning.only.more",
-                   (const struct nd_param[]){{"count", NULL, (double)(alone - PLACES_SHOWN)}}, 1,
-                   err);
+                   (const struct nd_param[]){
+                       {"count", NULL, (double)(alone - PLACES_SHOWN)}
+    },
+                   1, err);
 }
 
 static const char *moment_words(struct arena *arena, const struct moment *at)
 {
-    const char *words = at->step < 0   ? nd_arena_format(arena, "rank %lld", (long long)at->rank)
-                        : at->rank < 0 ? nd_arena_format(arena, "step %lld", (long long)at->step)
-                                       : nd_arena_format(arena, "step %lld rank %lld",
-                                                         (long long)at->step,
-                                                         (long long)at->rank);
+    const char *words =
+        at->step < 0   ? nd_arena_format(arena, "rank %lld", (long long)at->rank)
+        : at->rank < 0 ? nd_arena_format(arena, "step %lld", (long long)at->step)
+                       : nd_arena_format(arena, "step %lld rank %lld", (long long)at->step,
+                                         (long long)at->rank);
 
     return words == NULL ? "" : words;
 }
@@ -235,7 +250,7 @@ static const char *moment_words(struct arena *arena, const struct moment *at)
 enum nd_status nd_check_places(const struct comparison *comparison, struct nd_error *err)
 {
     struct moment *list[2] = {NULL, NULL};
-    size_t         count[2] = {0, 0};
+    size_t count[2] = {0, 0};
 
     for (unsigned side = 0; side < 2; side++)
         ND_TRY(moments_of(comparison, side, &list[side], &count[side], err));
@@ -253,19 +268,21 @@ enum nd_status nd_check_places(const struct comparison *comparison, struct nd_er
             moment_words(comparison->arena, &list[0][0]),
             moment_words(comparison->arena, &list[1][0]));
     nd_error_file(err, comparison->dump[1]->path);
-    nd_error_hint(err, "to compare different steps, name the folder of one step on each side");
+    nd_error_hint(err,
+                  "to compare different steps, name the folder of one step on each side");
     return ND_ERR_NOTHING;
 }
 
-/* --- warnings ---------------------------------------------------------------------------- */
+/* --- warnings ----------------------------------------------------------------------------
+ */
 
 enum nd_status nd_warn(struct comparison *comparison, const char *id,
                        const struct nd_param *params, size_t count, struct nd_error *err)
 {
-    struct nd_param  *copy = nd_arena_alloc(comparison->arena, count + 1, sizeof *copy);
-    struct nd_phrase *list = nd_arena_grow(comparison->arena, comparison->warnings,
-                                           comparison->warning_count,
-                                           &comparison->warning_capacity, sizeof *list);
+    struct nd_param *copy = nd_arena_alloc(comparison->arena, count + 1, sizeof *copy);
+    struct nd_phrase *list =
+        nd_arena_grow(comparison->arena, comparison->warnings, comparison->warning_count,
+                      &comparison->warning_capacity, sizeof *list);
 
     if (copy == NULL || list == NULL)
         return nd_fail_memory(err);

@@ -1,8 +1,8 @@
 /*
  * Pairing by order what names cannot pair: calls of functions with calls of other names
  * ("NPU.npu_rms_norm.0.forward" beside "Functional.rms_norm.0.forward") and with modules
- * ("Module.fc1.Linear.forward.0" beside "Functional.linear.2.forward"), and modules of other
- * names with modules of the same parent.
+ * ("Module.fc1.Linear.forward.0" beside "Functional.linear.2.forward"), and modules of
+ * other names with modules of the same parent.
  *
  *   1. layers that are paired already divide both runs into spans
  *   2. within a span, the best common sequence of equal kind of operator and output shape;
@@ -21,15 +21,21 @@
 enum { MAX_CELLS = 8 * 1024 * 1024, MIN_BAND = 32 };
 
 /* A pair outweighs everything that is known of it, and what is known outweighs its name. */
-enum { WEIGHT_PAIR = 128, WEIGHT_CLOSE = 16, WEIGHT_EQUAL = 24, WEIGHT_SHAPE = 4, WEIGHT_NAME = 1 };
+enum {
+    WEIGHT_PAIR = 128,
+    WEIGHT_CLOSE = 16,
+    WEIGHT_EQUAL = 24,
+    WEIGHT_SHAPE = 4,
+    WEIGHT_NAME = 1
+};
 
 struct span {
-    struct side_layers  *sides;
-    struct tokens       *tokens; /* of both sides */
-    const size_t        *list[2]; /* places of tokens */
-    size_t               count[2];
-    size_t               band;
-    uint32_t            *best; /* (count[0] + 1) rows of `band` cells */
+    struct side_layers *sides;
+    struct tokens *tokens; /* of both sides */
+    const size_t *list[2]; /* places of tokens */
+    size_t count[2];
+    size_t band;
+    uint32_t *best; /* (count[0] + 1) rows of `band` cells */
 };
 
 static const struct token *span_token(const struct span *span, unsigned side, size_t i)
@@ -85,7 +91,8 @@ static uint32_t pair_weight(const struct span *span, size_t i, size_t k)
 
     if (!may_pair(a, b))
         return 0;
-    const char *x = span->sides[0].layers[a->index]->name, *y = span->sides[1].layers[b->index]->name;
+    const char *x = span->sides[0].layers[a->index]->name,
+               *y = span->sides[1].layers[b->index]->name;
     return WEIGHT_PAIR + (uint32_t)(a->input == b->input) * WEIGHT_SHAPE +
            (uint32_t)(strcmp(x, y) == 0) * WEIGHT_NAME + print_weight(&a->out, &b->out) +
            print_weight(&a->in, &b->in);
@@ -97,11 +104,11 @@ static void fill_table(struct span *span)
 
     for (size_t i = na; i-- > 0;) {
         const size_t from = band_from(span, i);
-        size_t       k = from + span->band < nb ? from + span->band : nb;
+        size_t k = from + span->band < nb ? from + span->band : nb;
         for (; k-- > from;) {
             const uint32_t down = best_of(span, i + 1, k), right = best_of(span, i, k + 1);
             const uint32_t weight = pair_weight(span, i, k);
-            uint32_t       most = down > right ? down : right;
+            uint32_t most = down > right ? down : right;
             if (weight > 0 && best_of(span, i + 1, k + 1) + weight > most)
                 most = best_of(span, i + 1, k + 1) + weight;
             span->best[i * span->band + (k - from)] = most;
@@ -112,7 +119,8 @@ static void fill_table(struct span *span)
 static void take_pair(struct span *span, size_t i, size_t k)
 {
     const size_t a = span_token(span, 0, i)->index, b = span_token(span, 1, k)->index;
-    const bool   same = strcmp(span->sides[0].layers[a]->name, span->sides[1].layers[b]->name) == 0;
+    const bool same =
+        strcmp(span->sides[0].layers[a]->name, span->sides[1].layers[b]->name) == 0;
 
     nd_align_pair(span->sides, a, b, same ? ND_MATCH_EXACT : ND_MATCH_ORDER);
 }
@@ -157,18 +165,19 @@ static enum nd_status pair_span(const struct comparison *comparison, struct span
     return ND_OK;
 }
 
-/* --- spans between pairs ---------------------------------------------------------------- */
+/* --- spans between pairs ----------------------------------------------------------------
+ */
 
 /* The longest rising subsequence of partners: pairs that stand in one order on both sides.
  * after[i] is the place on the other side of token i if it is one of them. */
-static enum nd_status find_fixed(const struct side_layers *sides, const struct tokens *tokens,
-                                 struct place_range a, const size_t *place, size_t *after,
-                                 struct nd_error *err)
+static enum nd_status find_fixed(const struct side_layers *sides,
+                                 const struct tokens *tokens, struct place_range a,
+                                 const size_t *place, size_t *after, struct nd_error *err)
 {
     const size_t count = a.to - a.from;
-    size_t      *tail = malloc((count + 1) * sizeof *tail); /* places in a of the best ends */
-    size_t      *before = malloc((count + 1) * sizeof *before);
-    size_t       len = 0;
+    size_t *tail = malloc((count + 1) * sizeof *tail); /* places in a of the best ends */
+    size_t *before = malloc((count + 1) * sizeof *before);
+    size_t len = 0;
 
     if (tail == NULL || before == NULL) {
         free(tail);
@@ -178,13 +187,14 @@ static enum nd_status find_fixed(const struct side_layers *sides, const struct t
     for (size_t i = 0; i < count; i++) {
         const size_t partner = sides[0].partner[tokens[0].items[a.from + i].index];
         const size_t at = partner == ND_NO_INDEX ? ND_NO_INDEX : place[partner];
-        size_t       low = 0, high = len;
+        size_t low = 0, high = len;
         after[i] = ND_NO_INDEX;
         if (at == ND_NO_INDEX)
             continue;
         while (low < high) {
             const size_t middle = low + (high - low) / 2;
-            const size_t end = sides[0].partner[tokens[0].items[a.from + tail[middle]].index];
+            const size_t end =
+                sides[0].partner[tokens[0].items[a.from + tail[middle]].index];
             if (place[end] < at)
                 low = middle + 1;
             else
@@ -202,8 +212,8 @@ static enum nd_status find_fixed(const struct side_layers *sides, const struct t
 }
 
 /* Unpaired tokens of places [from, to) with a partner to look for. */
-static size_t collect(const struct side_layers *side, const struct tokens *tokens, size_t from,
-                      size_t to, size_t *list)
+static size_t collect(const struct side_layers *side, const struct tokens *tokens,
+                      size_t from, size_t to, size_t *list)
 {
     size_t count = 0;
 
@@ -215,14 +225,15 @@ static size_t collect(const struct side_layers *side, const struct tokens *token
 }
 
 /* One step, rank and direction: places [a) of the reference, [b) of the candidate. */
-static enum nd_status pair_group(const struct comparison *comparison, struct side_layers *sides,
-                                 struct tokens *tokens, struct place_range a, struct place_range b,
+static enum nd_status pair_group(const struct comparison *comparison,
+                                 struct side_layers *sides, struct tokens *tokens,
+                                 struct place_range a, struct place_range b,
                                  const size_t *place, struct nd_error *err)
 {
     const size_t na = a.to - a.from;
-    size_t      *room = malloc((2 * na + (b.to - b.from) + 3) * sizeof *room);
-    size_t      *after = room, *list_a = room + na + 1, *list_b = room + 2 * na + 2;
-    size_t       from_a = a.from, from_b = b.from;
+    size_t *room = malloc((2 * na + (b.to - b.from) + 3) * sizeof *room);
+    size_t *after = room, *list_a = room + na + 1, *list_b = room + 2 * na + 2;
+    size_t from_a = a.from, from_b = b.from;
 
     if (room == NULL)
         return nd_fail_memory(err);
@@ -231,7 +242,9 @@ static enum nd_status pair_group(const struct comparison *comparison, struct sid
         if (i < na && after[i] == ND_NO_INDEX)
             continue;
         const size_t to_b = i < na ? after[i] : b.to;
-        struct span  span = {.sides = sides, .tokens = tokens, .list = {list_a, list_b}};
+        struct span span = {
+            .sides = sides, .tokens = tokens, .list = {list_a, list_b}
+        };
         span.count[0] = collect(&sides[0], &tokens[0], from_a, a.from + i, list_a);
         span.count[1] = collect(&sides[1], &tokens[1], from_b, to_b, list_b);
         status = pair_span(comparison, &span, err);
@@ -250,8 +263,8 @@ static bool any_alone(const struct side_layers *side)
     return false;
 }
 
-enum nd_status nd_align_sequence(const struct comparison *comparison, struct side_layers *sides,
-                                 struct nd_error *err)
+enum nd_status nd_align_sequence(const struct comparison *comparison,
+                                 struct side_layers *sides, struct nd_error *err)
 {
     struct tokens tokens[2];
 

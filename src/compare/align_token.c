@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is read to tell calls apart: a hint, so large tensors and many of them are left out. */
+/* What is read to tell calls apart: a hint, so large tensors and many of them are left out.
+ */
 enum { MAX_ELEMENTS = 1 << 16, MAX_PRINTED = 8192 };
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
@@ -32,14 +33,26 @@ static uint64_t shape_of(const struct dump_layer *layer, const char *kind)
     return hash_bytes(HASH_BEGIN, shape.dim, shape.rank * sizeof *shape.dim) | 1;
 }
 
-void nd_align_family(const struct comparison *comparison, const struct dump_layer *layer, char *buf,
-                     size_t size)
+void nd_align_family(const struct comparison *comparison, const struct dump_layer *layer,
+                     char *buf, size_t size)
 {
     if (comparison->family != NULL && comparison->family(layer->type, buf, size))
         return;
     const size_t len = strlen(layer->type) < size - 1 ? strlen(layer->type) : size - 1;
     memcpy(buf, layer->type, len);
     buf[len] = '\0';
+}
+
+/* Attention writes heads apart or together: [B, S, H] is [B, N, S, D]. */
+static uint64_t count_of(const struct dump_layer *layer, const char *kind)
+{
+    const struct dump_slot *slot = nd_first_slot(layer, kind);
+    uint64_t count;
+
+    if (slot == NULL || !slot->has_shape ||
+        !nd_shape_count(slot->has_logical ? &slot->logical : &slot->storage, &count))
+        return 0;
+    return hash_bytes(HASH_BEGIN, &count, sizeof count) | 1;
 }
 
 static uint64_t text_hash(const char *text, size_t len)
@@ -74,30 +87,37 @@ static int token_order(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-enum nd_status nd_tokens_make(const struct comparison *comparison, const struct side_layers *side,
-                              struct tokens *ret, struct nd_error *err)
+enum nd_status nd_tokens_make(const struct comparison *comparison,
+                              const struct side_layers *side, struct tokens *ret,
+                              struct nd_error *err)
 {
     struct tokens tokens = {.count = side->count};
-    char          kind[64];
+    char kind[64];
 
     tokens.items = nd_arena_alloc(comparison->arena, side->count + 1, sizeof *tokens.items);
     if (tokens.items == NULL)
         return nd_fail_memory(err);
     for (size_t i = 0; i < side->count; i++) {
         const struct dump_layer *layer = side->layers[i];
-        struct token            *token = &tokens.items[i];
-        size_t                   base;
-        *token = (struct token){.step = layer->step, .rank = layer->rank,
-                                .direction = layer->direction, .index = i};
+        struct token *token = &tokens.items[i];
+        size_t base;
+        *token = (struct token){.step = layer->step,
+                                .rank = layer->rank,
+                                .direction = layer->direction,
+                                .index = i};
         if (side->partner[i] != ND_NO_INDEX)
             continue; /* its place is all that counts */
         token->output = shape_of(layer, "output.");
         token->input = shape_of(layer, "input.");
         token->is_call = nd_call_base(layer->name, &base);
         nd_align_family(comparison, layer, kind, sizeof kind);
-        /* A block's class may be called after what is in it, and what a layer without an
-         * output did cannot be told. */
-        if (kind[0] != '\0' && !layer->container && token->output != 0)
+        if (strcmp(kind, "attention") == 0)
+            token->output = count_of(layer, "output.");
+        /* A collective may return nothing, a dump may hold inputs alone. */
+        if (token->is_call && token->output == 0)
+            token->output = ~token->input;
+        /* A block's class may be called after what is in it. */
+        if (kind[0] != '\0' && !layer->container)
             token->kind = text_hash(kind, strlen(kind));
         if (!token->is_call)
             ND_TRY(token_module(comparison->arena, layer, token, err));
@@ -145,21 +165,23 @@ bool nd_tokens_next(const struct tokens *tokens, struct place_range *inout_a,
     return false;
 }
 
-/* --- prints ---------------------------------------------------------------------------- */
+/* --- prints ----------------------------------------------------------------------------
+ */
 
 static struct print print_measured(const struct dump *dump, const struct dump_slot *slot)
 {
     static const struct print unknown;
-    struct open_slot          open;
-    struct nd_error           err;
-    struct print              print = {.known = true, .max = -(double)INFINITY, .min = (double)INFINITY};
-    double                    values[256], sum = 0, squares = 0;
-    uint64_t                  elements;
+    struct open_slot open;
+    struct nd_error err;
+    struct print print = {.known = true, .max = -(double)INFINITY, .min = (double)INFINITY};
+    double values[256], sum = 0, squares = 0;
+    uint64_t elements;
 
     if (!nd_shape_count(&slot->storage, &elements) || elements > MAX_ELEMENTS)
         return unknown;
-    if (slot->evidence != ND_EVIDENCE_VALUES || slot->broken != NULL || dump->file_count == 0 ||
-        slot->dtype == ND_DTYPE_NONE || slot->extent.codec != CODEC_STORED ||
+    if (slot->evidence != ND_EVIDENCE_VALUES || slot->broken != NULL ||
+        dump->file_count == 0 || slot->dtype == ND_DTYPE_NONE ||
+        slot->extent.codec != CODEC_STORED ||
         nd_dtype_info(slot->dtype)->kind == ND_KIND_COMPLEX ||
         nd_slot_open(dump, slot, &open, &err) != ND_OK)
         return unknown;
@@ -186,9 +208,11 @@ static struct print print_measured(const struct dump *dump, const struct dump_sl
 struct print nd_slot_print(const struct dump *dump, const struct dump_slot *slot)
 {
     const double *value = slot->statistics.value;
-    struct print  print = {.known = slot->has_statistics, .max = value[STATISTIC_MAX],
-                           .min = value[STATISTIC_MIN], .mean = value[STATISTIC_MEAN],
-                           .norm = value[STATISTIC_NORM]};
+    struct print print = {.known = slot->has_statistics,
+                          .max = value[STATISTIC_MAX],
+                          .min = value[STATISTIC_MIN],
+                          .mean = value[STATISTIC_MEAN],
+                          .norm = value[STATISTIC_NORM]};
 
     if (!print.known || isnan(print.norm) || isnan(print.mean))
         print = print_measured(dump, slot);
@@ -200,10 +224,11 @@ struct print nd_slot_print(const struct dump *dump, const struct dump_slot *slot
 void nd_token_print(const struct comparison *comparison, unsigned side,
                     const struct side_layers *sides, struct tokens *tokens, size_t i)
 {
-    struct token            *token = &tokens->items[i];
+    struct token *token = &tokens->items[i];
     const struct dump_layer *layer = sides[side].layers[token->index];
-    const struct dump       *dump = comparison->dump[side];
-    const struct dump_slot  *out = nd_first_slot(layer, "output."), *in = nd_first_slot(layer, "input.");
+    const struct dump *dump = comparison->dump[side];
+    const struct dump_slot *out = nd_first_slot(layer, "output."),
+                           *in = nd_first_slot(layer, "input.");
 
     if (token->is_printed || tokens->printed >= MAX_PRINTED)
         return;
@@ -220,16 +245,20 @@ static bool within(double a, double b, double limit)
     return fabs(a - b) <= limit;
 }
 
-/* A print that four numbers make agrees by chance in none of them; 16 bits round by 2^-8. */
+/* A print that four numbers make agrees by chance in none of them; 16 bits round by 2^-8.
+ */
 enum prints nd_prints_agree(const struct print *a, const struct print *b)
 {
     if (!a->known || !b->known)
         return PRINTS_DIFFER;
-    const double scale = fmax(fmax(fabs(a->max), fabs(a->min)), fmax(fabs(b->max), fabs(b->min)));
+    const double scale =
+        fmax(fmax(fabs(a->max), fabs(a->min)), fmax(fabs(b->max), fabs(b->min)));
     const double norm = fmax(a->norm, b->norm);
     for (double share = 1e-4; share < 0.05; share *= 100)
-        if (within(a->norm, b->norm, share * norm) && within(a->max, b->max, share * scale) &&
-            within(a->min, b->min, share * scale) && within(a->mean, b->mean, share * scale))
+        if (within(a->norm, b->norm, share * norm) &&
+            within(a->max, b->max, share * scale) &&
+            within(a->min, b->min, share * scale) &&
+            within(a->mean, b->mean, share * scale))
             return share < 1e-3 ? PRINTS_EQUAL : PRINTS_CLOSE;
     return PRINTS_DIFFER;
 }

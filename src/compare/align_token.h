@@ -8,7 +8,7 @@
 
 /* Statistics of a tensor, as dumped or measured. */
 struct print {
-    bool   known;
+    bool known;
     double max, min, mean, norm;
 };
 
@@ -17,27 +17,28 @@ enum prints { PRINTS_DIFFER, PRINTS_CLOSE, PRINTS_EQUAL };
 enum prints nd_prints_agree(const struct print *a, const struct print *b);
 
 struct token {
-    int64_t        step, rank;
+    int64_t step, rank;
     enum direction direction;
-    size_t         index;         /* among the side's layers */
-    uint64_t       kind;          /* of operator; 0: unknown */
-    uint64_t       type, parent;  /* of a module; 0: it has none */
-    uint64_t       output, input; /* shapes of the first ones */
-    bool           is_call, is_printed;
-    struct print   out, in;
+    size_t index;           /* among the side's layers */
+    uint64_t kind;          /* of operator; 0: unknown */
+    uint64_t type, parent;  /* of a module; 0: it has none */
+    uint64_t output, input; /* shapes of the first ones */
+    bool is_call, is_printed;
+    struct print out, in;
 };
 
 struct tokens { /* sorted by step, rank and direction, then in order */
     struct token *items;
-    size_t        count, printed;
+    size_t count, printed;
 };
 
 struct place_range {
     size_t from, to;
 };
 
-enum nd_status nd_tokens_make(const struct comparison *comparison, const struct side_layers *side,
-                              struct tokens *ret, struct nd_error *err);
+enum nd_status nd_tokens_make(const struct comparison *comparison,
+                              const struct side_layers *side, struct tokens *ret,
+                              struct nd_error *err);
 /* The next step, rank and direction that both sides have, behind the ranges given. */
 bool nd_tokens_next(const struct tokens *tokens, struct place_range *inout_a,
                     struct place_range *inout_b);

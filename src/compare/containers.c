@@ -31,14 +31,15 @@ static bool frames_others(const char **names, size_t count, const char *frame)
         size_t low = 0, high = count; /* the first name >= frame + separator */
         while (low < high) {
             const size_t middle = low + (high - low) / 2;
-            const int    order = strncmp(names[middle], frame, len);
+            const int order = strncmp(names[middle], frame, len);
             if (order < 0 || (order == 0 && (unsigned char)names[middle][len] <
                                                 (unsigned char)*separator))
                 low = middle + 1;
             else
                 high = middle;
         }
-        if (low < count && strncmp(names[low], frame, len) == 0 && names[low][len] == *separator)
+        if (low < count && strncmp(names[low], frame, len) == 0 &&
+            names[low][len] == *separator)
             return true;
     }
     return false;
@@ -48,7 +49,7 @@ static bool frames_others(const char **names, size_t count, const char *frame)
 static const char *directed_path(struct arena *arena, const struct dump_layer *layer)
 {
     const char *path = nd_module_path(arena, layer);
-    size_t      base;
+    size_t base;
 
     if (path == NULL || *path == '\0' || nd_call_base(layer->name, &base) ||
         strstr(path, "parameters_grad") != NULL) /* of a module, not below it */
@@ -58,14 +59,14 @@ static const char *directed_path(struct arena *arena, const struct dump_layer *l
 
 struct place {
     const char *name;
-    int64_t     step, rank;
-    size_t      index;
+    int64_t step, rank;
+    size_t index;
 };
 
 static int place_order(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
-    const int           order = strcmp(x->name, y->name);
+    const int order = strcmp(x->name, y->name);
 
     if (order != 0)
         return order;
@@ -78,7 +79,7 @@ static int place_order(const void *a, const void *b)
 static enum nd_status mark_parents(const struct comparison *comparison, bool *above,
                                    struct nd_error *err)
 {
-    const size_t  count = comparison->layer_count;
+    const size_t count = comparison->layer_count;
     struct place *places = malloc((count + 1) * sizeof *places);
 
     if (places == NULL)
@@ -92,8 +93,9 @@ static enum nd_status mark_parents(const struct comparison *comparison, bool *ab
     for (size_t i = 0; i < count; i++) {
         const struct dump_layer *layer = comparison->layers[i].side[0];
         while (comparison->layers[i].side[1] != NULL && layer->parent != NULL) {
-            const struct place  wanted = {layer->parent, layer->step, layer->rank, 0};
-            const struct place *hit = bsearch(&wanted, places, count, sizeof *places, place_order);
+            const struct place wanted = {layer->parent, layer->step, layer->rank, 0};
+            const struct place *hit =
+                bsearch(&wanted, places, count, sizeof *places, place_order);
             if (hit == NULL || above[hit->index])
                 break; /* the rest of the way is marked */
             above[hit->index] = true;
@@ -104,13 +106,24 @@ static enum nd_status mark_parents(const struct comparison *comparison, bool *ab
     return ND_OK;
 }
 
+static bool any_container(const struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->layer_count; i++)
+        if (comparison->layers[i].side[0]->container)
+            return true;
+    return false;
+}
+
 enum nd_status nd_mark_containers(struct comparison *comparison, struct nd_error *err)
 {
     const size_t count = comparison->layer_count;
+
+    if (!any_container(comparison))
+        return ND_OK;
     const char **names = nd_arena_alloc(comparison->arena, count + 1, sizeof *names);
     const char **paths = nd_arena_alloc(comparison->arena, count + 1, sizeof *paths);
-    bool        *above = nd_arena_alloc(comparison->arena, count + 1, sizeof *above);
-    size_t       paired = 0;
+    bool *above = nd_arena_alloc(comparison->arena, count + 1, sizeof *above);
+    size_t paired = 0;
 
     if (names == NULL || paths == NULL || above == NULL)
         return nd_fail_memory(err);
@@ -140,12 +153,13 @@ enum nd_status nd_mark_containers(struct comparison *comparison, struct nd_error
     return ND_OK;
 }
 
-/* --- what is compared in another place -------------------------------------------------- */
+/* --- what is compared in another place --------------------------------------------------
+ */
 
 /* A tensor of the reference that is compared, by what tells it: where it lies, else its
  * statistics. */
 struct compared {
-    const struct dump_slot  *slot;
+    const struct dump_slot *slot;
     const struct layer_pair *pair;
 };
 
@@ -163,16 +177,17 @@ static bool has_print(const struct dump_slot *slot)
 {
     const double *value = slot->statistics.value;
 
-    return slot->has_statistics && !isnan(value[STATISTIC_MAX]) && !isnan(value[STATISTIC_MIN]) &&
-           !isnan(value[STATISTIC_MEAN]) && !isnan(value[STATISTIC_NORM]);
+    return slot->has_statistics && !isnan(value[STATISTIC_MAX]) &&
+           !isnan(value[STATISTIC_MIN]) && !isnan(value[STATISTIC_MEAN]) &&
+           !isnan(value[STATISTIC_NORM]);
 }
 
 /* Statistics first: a tool that writes them writes each slot's values on their own. */
 static int slot_order(const struct dump_slot *x, const struct dump_slot *y)
 {
     const struct nd_shape p = nd_slot_squeezed(x), q = nd_slot_squeezed(y);
-    const bool            prints = has_print(x) && has_print(y);
-    int                   order = has_print(x) - has_print(y);
+    const bool prints = has_print(x) && has_print(y);
+    int order = has_print(x) - has_print(y);
 
     if (order == 0)
         order = compare_u64(p.rank, q.rank);
@@ -190,21 +205,22 @@ static int slot_order(const struct dump_slot *x, const struct dump_slot *y)
 static int compared_order(const void *a, const void *b)
 {
     const struct compared *x = a, *y = b;
-    const int              order = slot_order(x->slot, y->slot);
+    const int order = slot_order(x->slot, y->slot);
 
     if (order != 0)
         return order;
     return x->pair < y->pair ? -1 : x->pair > y->pair;
 }
 
-/* Only what says enough: a tensor of its own, or four statistics of more than one element. */
+/* Only what says enough: a tensor of its own, or four statistics of more than one element.
+ */
 static bool tells(const struct dump_slot *slot)
 {
-    uint64_t              count;
+    uint64_t count;
     const struct nd_shape shape = nd_slot_squeezed(slot);
 
-    return slot->broken == NULL && slot->has_shape && nd_shape_count(&shape, &count) && count > 1 &&
-           (has_print(slot) || slot->evidence == ND_EVIDENCE_VALUES);
+    return slot->broken == NULL && slot->has_shape && nd_shape_count(&shape, &count) &&
+           count > 1 && (has_print(slot) || slot->evidence == ND_EVIDENCE_VALUES);
 }
 
 static enum nd_status list_compared(const struct comparison *comparison,
@@ -258,7 +274,8 @@ static const char *covered_block(const struct layer_pair *pair, const struct com
         const struct dump_slot *slot = pair->slots[s].side[0];
         if (slot == NULL || strncmp(slot->name, "output", 6) != 0)
             continue;
-        const struct layer_pair *other = tells(slot) ? find_compared(list, count, slot) : NULL;
+        const struct layer_pair *other =
+            tells(slot) ? find_compared(list, count, slot) : NULL;
         if (other == NULL)
             return NULL;
         by = by == NULL ? other : by;
@@ -267,15 +284,15 @@ static const char *covered_block(const struct layer_pair *pair, const struct com
 }
 
 struct module {
-    const char              *name; /* on both sides, after mapping: the reference's spelling */
-    int64_t                  step, rank;
+    const char *name; /* on both sides, after mapping: the reference's spelling */
+    int64_t step, rank;
     const struct layer_pair *pair;
 };
 
 static int module_order(const void *a, const void *b)
 {
     const struct module *x = a, *y = b;
-    const int            order = strcmp(x->name, y->name);
+    const int order = strcmp(x->name, y->name);
 
     if (order != 0)
         return order;
@@ -289,26 +306,28 @@ static int module_order(const void *a, const void *b)
 static enum nd_status cover_calls(struct comparison *comparison, struct nd_error *err)
 {
     struct module *list = malloc((2 * comparison->layer_count + 1) * sizeof *list);
-    size_t         count = 0, base;
+    size_t count = 0, base;
 
     if (list == NULL)
         return nd_fail_memory(err);
     for (size_t i = 0; i < comparison->layer_count; i++)
         for (unsigned side = 0; side < 2 && comparison->layers[i].side[1] != NULL; side++) {
             const struct dump_layer *layer = comparison->layers[i].side[side];
-            if (!comparison->layers[i].side[1]->container && !nd_call_base(layer->name, &base))
+            if (!comparison->layers[i].side[1]->container &&
+                !nd_call_base(layer->name, &base))
                 list[count++] = (struct module){layer->name, layer->step, layer->rank,
                                                 &comparison->layers[i]};
         }
     if (count > 1)
         qsort(list, count, sizeof *list, module_order);
     for (size_t i = 0; i < comparison->layer_count; i++) {
-        struct layer_pair       *pair = &comparison->layers[i];
+        struct layer_pair *pair = &comparison->layers[i];
         const struct dump_layer *call = pair->side[0];
         if (pair->side[1] != NULL || pair->covered_by != NULL || call->frame == NULL)
             continue;
-        const struct module  wanted = {call->frame, call->step, call->rank, NULL};
-        const struct module *hit = bsearch(&wanted, list, count, sizeof *list, module_order);
+        const struct module wanted = {call->frame, call->step, call->rank, NULL};
+        const struct module *hit =
+            bsearch(&wanted, list, count, sizeof *list, module_order);
         if (hit != NULL)
             pair->covered_by = hit->pair->side[1]->name;
     }
@@ -330,14 +349,40 @@ static bool levels_differ(const struct comparison *comparison)
     return false;
 }
 
+/* Calls of the reference that no module of the candidate stands for cost the exit status:
+ * say why. */
+static enum nd_status warn_levels(struct comparison *comparison, struct nd_error *err)
+{
+    size_t alone = 0, base;
+    bool has_calls = false;
+
+    for (size_t i = 0; i < comparison->layer_count; i++) {
+        const struct layer_pair *pair = &comparison->layers[i];
+        has_calls = has_calls ||
+                    (pair->side[1] != NULL && nd_call_base(pair->side[1]->name, &base));
+        alone += pair->side[1] == NULL && pair->covered_by == NULL &&
+                 nd_call_base(pair->side[0]->name, &base);
+    }
+    for (size_t i = 0; i < comparison->unpaired_candidate_count; i++)
+        has_calls =
+            has_calls || nd_call_base(comparison->unpaired_candidate[i]->name, &base);
+    if (alone == 0 || has_calls)
+        return ND_OK;
+    return nd_warn(comparison, "warning.levels",
+                   (const struct nd_param[]){
+                       {"count", NULL, (double)alone}
+    },
+                   1, err);
+}
+
 enum nd_status nd_cover_frames(struct comparison *comparison, struct nd_error *err)
 {
     struct compared *list = NULL;
-    size_t           count = 0;
+    size_t count = 0;
 
     ND_TRY(cover_calls(comparison, err));
     if (!levels_differ(comparison))
-        return ND_OK;
+        return warn_levels(comparison, err);
     ND_TRY(list_compared(comparison, &list, &count, err));
     for (size_t i = 0; i < comparison->layer_count; i++) {
         struct layer_pair *pair = &comparison->layers[i];
@@ -345,5 +390,5 @@ enum nd_status nd_cover_frames(struct comparison *comparison, struct nd_error *e
             pair->covered_by = covered_block(pair, list, count);
     }
     free(list);
-    return ND_OK;
+    return warn_levels(comparison, err);
 }

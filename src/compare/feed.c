@@ -139,7 +139,7 @@ const unsigned char *nd_feed_next(struct feed *feed)
 {
     const unsigned char *bytes;
 
-    if (feed->status != ND_OK)
+    if (!feed->is_started && feed->status != ND_OK)
         return NULL;
     if (feed->view.data != NULL) {
         release_given(feed);

@@ -184,24 +184,81 @@ static const char *fused_target(const struct atc_op *op)
     return op->original_count == 0 ? NULL : op->originals[op->original_count - 1];
 }
 
+/* An operator that was split into several ends in the one whose output is said to be its,
+ * else in the last of them. */
+static int target_order(const void *a, const void *b)
+{
+    const struct fused *x = a, *y = b;
+    const int order = strcmp(x->key, y->key);
+    const bool said_x = x->op->output_count > 0 && x->op->outputs[0].origin != NULL;
+    const bool said_y = y->op->output_count > 0 && y->op->outputs[0].origin != NULL;
+
+    if (order != 0)
+        return order;
+    if (said_x != said_y)
+        return said_x - said_y;
+    return (x->op->order > y->op->order) - (x->op->order < y->op->order);
+}
+
+static enum nd_status list_targets(struct arena *arena, const struct side_layers *side,
+                                   struct fusion *fusion, struct nd_error *err)
+{
+    fusion->by_target = nd_arena_alloc(arena, side->count + 1, sizeof *fusion->by_target);
+    if (fusion->by_target == NULL)
+        return nd_fail_memory(err);
+    for (size_t i = 0; i < side->count; i++) {
+        const struct atc_op *op = nd_fusion_op(arena, fusion, side->layers[i]->name);
+        const char *target = op == NULL ? NULL : fused_target(op);
+        if (target == NULL || nd_fusion_part_origin(fusion, side->layers[i]) != NULL)
+            continue;
+        const char *key = fusion_key(arena, target);
+        if (key == NULL)
+            return nd_fail_memory(err);
+        fusion->by_target[fusion->target_count++] = (struct fused){key, op, 0};
+    }
+    if (fusion->target_count > 1)
+        qsort(fusion->by_target, fusion->target_count, sizeof *fusion->by_target,
+              target_order);
+    return ND_OK;
+}
+
+/* Does the operator hold the final output of its target? */
+static bool is_last_of(const struct fusion *fusion, const struct atc_op *op,
+                       const char *key)
+{
+    size_t low = 0, high = fusion->target_count; /* behind the last of this target */
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(fusion->by_target[middle].key, key) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 ||
+           target_order(&fusion->by_target[low - 1], &(struct fused){key, op, 0}) == 0;
+}
+
 static const char *fused_key_of(struct arena *arena, const void *user,
                                 const struct dump_layer *layer, unsigned side)
 {
     const struct fusion *fusion = user;
     const char *target = side == 0 ? layer->name : nd_fusion_part_origin(fusion, layer);
 
-    if (target == NULL) {
-        const struct atc_op *op = nd_fusion_op(arena, fusion, layer->name);
-        target = op == NULL ? NULL : fused_target(op);
-    }
-    return target == NULL ? NULL : fusion_key(arena, target);
+    if (target != NULL)
+        return fusion_key(arena, target);
+    const struct atc_op *op = nd_fusion_op(arena, fusion, layer->name);
+    target = op == NULL ? NULL : fused_target(op);
+    const char *key = target == NULL ? NULL : fusion_key(arena, target);
+    return key == NULL || !is_last_of(fusion, op, key) ? NULL : key;
 }
 
 enum nd_status nd_align_fused(struct comparison *comparison, struct side_layers *sides,
-                              const struct fusion *fusion, struct nd_error *err)
+                              struct fusion *fusion, struct nd_error *err)
 {
     if (fusion->graph.count == 0)
         return ND_OK;
+    ND_TRY(list_targets(comparison->arena, &sides[1], fusion, err));
     return nd_align_by_key(comparison->arena, sides, fused_key_of, fusion, ND_MATCH_MAP,
                            err);
 }

@@ -18,6 +18,8 @@ struct fusion {
     struct fused *by_name;     /* operators by their escaped names */
     struct fused *by_original; /* and by those of the operators in them */
     size_t original_count;
+    struct fused *by_target; /* those that were dumped, by whose output they hold */
+    size_t target_count;
     struct fusion_part *parts; /* sorted by layer */
     size_t part_count, part_capacity;
 };
@@ -45,7 +47,7 @@ const char *nd_fusion_part_origin(const struct fusion *fusion,
 int nd_fusion_part_order(const void *a, const void *b);
 /* Pairs candidate layers with the reference layers whose outputs they hold. */
 enum nd_status nd_align_fused(struct comparison *comparison, struct side_layers *sides,
-                              const struct fusion *fusion, struct nd_error *err);
+                              struct fusion *fusion, struct nd_error *err);
 /* Once layers are paired: inputs of fused operators are no inputs of the layer whose output
  * they hold; reference layers inside one, or eliminated, are covered. */
 enum nd_status nd_fusion_cover(struct comparison *comparison, const struct fusion *fusion,

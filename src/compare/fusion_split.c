@@ -50,7 +50,8 @@ static bool is_plain(const struct atc_op *op, const struct dump_layer *layer)
     return true;
 }
 
-/* The slots of one origin, renumbered; those that nobody claims stay with the main layer. */
+/* The slots of one origin, renumbered; those that nobody claims stay with the main layer.
+ */
 static enum nd_status part_of(struct arena *arena, const struct atc_op *op,
                               const struct dump_layer *layer, const char *origin,
                               bool is_main, struct dump_layer *ret, struct nd_error *err)
@@ -180,10 +181,10 @@ const char *nd_fusion_part_origin(const struct fusion *fusion,
                                   const struct dump_layer *layer)
 {
     const struct fusion_part key = {.layer = layer};
-    const struct fusion_part *hit =
-        fusion->part_count == 0 ? NULL
-                                : bsearch(&key, fusion->parts, fusion->part_count,
-                                          sizeof key, nd_fusion_part_order);
+    const struct fusion_part *hit = fusion->part_count == 0
+                                        ? NULL
+                                        : bsearch(&key, fusion->parts, fusion->part_count,
+                                                  sizeof key, nd_fusion_part_order);
 
     return hit == NULL ? NULL : hit->origin;
 }

@@ -1,7 +1,7 @@
 /*
  * --map applied: rules make candidate names of reference names, several candidate layers
- * become one (concat), and a rule that pairs nothing is named in a warning, since it is most
- * likely a slip of the pen.
+ * become one (concat), and a rule that pairs nothing is named in a warning, since it is
+ * most likely a slip of the pen.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,24 +21,26 @@ enum {
 struct rule_book {
     struct map_rules *rules;
     struct map_rule **plain; /* sorted by name, then line */
-    size_t            plain_count;
+    size_t plain_count;
     struct map_rule **globs;
-    size_t            glob_count;
+    size_t glob_count;
 };
 
 static int rule_order(const void *a, const void *b)
 {
-    const struct map_rule *x = *(struct map_rule *const *)a, *y = *(struct map_rule *const *)b;
-    const int              order = strcmp(x->reference, y->reference);
+    const struct map_rule *x = *(struct map_rule *const *)a,
+                          *y = *(struct map_rule *const *)b;
+    const int order = strcmp(x->reference, y->reference);
 
     return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-static enum nd_status book_make(struct arena *arena, const char *path, struct map_rules *rules,
-                                struct rule_book *ret, struct nd_error *err)
+static enum nd_status book_make(struct arena *arena, const char *path,
+                                struct map_rules *rules, struct rule_book *ret,
+                                struct nd_error *err)
 {
     struct rule_book book = {.rules = rules};
-    size_t           concats = 0;
+    size_t concats = 0;
 
     book.plain = nd_arena_alloc(arena, rules->count + 1, sizeof(struct map_rule *));
     book.globs = nd_arena_alloc(arena, rules->count + 1, sizeof(struct map_rule *));
@@ -56,8 +58,9 @@ static enum nd_status book_make(struct arena *arena, const char *path, struct ma
             book.globs[book.glob_count++] = rule;
     }
     if (book.glob_count > MAX_GLOBS || concats > MAX_GLOBS) {
-        nd_fail(err, ND_ERR_LIMIT, "at most 4096 rules with wildcards, and 4096 with concat",
-                "%zu and %zu", book.glob_count, concats);
+        nd_fail(err, ND_ERR_LIMIT,
+                "at most 4096 rules with wildcards, and 4096 with concat", "%zu and %zu",
+                book.glob_count, concats);
         nd_error_file(err, path);
         return ND_ERR_LIMIT;
     }
@@ -100,11 +103,11 @@ static struct map_rule *first_rule(struct arena *arena, const struct rule_book *
     return *ret_name == NULL ? NULL : plain;
 }
 
-static const char *mapped(struct arena *arena, const void *user, const struct dump_layer *layer,
-                          unsigned side)
+static const char *mapped(struct arena *arena, const void *user,
+                          const struct dump_layer *layer, unsigned side)
 {
     const struct rule_book *book = user;
-    const char             *name;
+    const char *name;
 
     if (book->rules->yaml != NULL)
         return nd_map_yaml_key(arena, book->rules->yaml, layer, side);
@@ -114,23 +117,26 @@ static const char *mapped(struct arena *arena, const void *user, const struct du
     return name;
 }
 
-/* --- several candidate layers for one --------------------------------------------------- */
+/* --- several candidate layers for one ---------------------------------------------------
+ */
 
 struct part {
     const struct dump_layer *layer;
-    size_t                   index;
+    size_t index;
 };
 
 static int part_order(const void *a, const void *b)
 {
-    const struct dump_layer *x = ((const struct part *)a)->layer, *y = ((const struct part *)b)->layer;
-    int                      order = strcmp(x->name, y->name);
+    const struct dump_layer *x = ((const struct part *)a)->layer,
+                            *y = ((const struct part *)b)->layer;
+    int order = strcmp(x->name, y->name);
 
     if (order == 0)
         order = (x->step > y->step) - (x->step < y->step);
     if (order == 0)
         order = (x->rank > y->rank) - (x->rank < y->rank);
-    return order != 0 ? order : (x->direction > y->direction) - (x->direction < y->direction);
+    return order != 0 ? order
+                      : (x->direction > y->direction) - (x->direction < y->direction);
 }
 
 /* The first free layer of that name at the reference layer's place; ND_NO_INDEX: none. */
@@ -139,7 +145,7 @@ static size_t find_part(const struct side_layers *side, const struct part *list,
 {
     struct dump_layer wanted = *reference;
     const struct part key = {&wanted, 0};
-    size_t            low = 0, high = side->count;
+    size_t low = 0, high = side->count;
 
     wanted.name = name;
     while (low < high) {
@@ -160,11 +166,12 @@ static enum nd_status take_parts(struct arena *arena, struct side_layers *sides,
                                  const struct part *list, size_t i, struct map_rule *rule,
                                  struct concat_list *concats, struct nd_error *err)
 {
-    const struct dump_layer **parts = nd_arena_alloc(arena, rule->part_count, sizeof *parts);
-    size_t                   *taken = nd_arena_alloc(arena, rule->part_count, sizeof *taken);
-    size_t                    found = 0, last = ND_NO_INDEX;
-    struct concat_pair       *pairs = nd_arena_grow(arena, concats->pairs, concats->count,
-                                                    &concats->capacity, sizeof *pairs);
+    const struct dump_layer **parts =
+        nd_arena_alloc(arena, rule->part_count, sizeof *parts);
+    size_t *taken = nd_arena_alloc(arena, rule->part_count, sizeof *taken);
+    size_t found = 0, last = ND_NO_INDEX;
+    struct concat_pair *pairs = nd_arena_grow(arena, concats->pairs, concats->count,
+                                              &concats->capacity, sizeof *pairs);
 
     if (parts == NULL || taken == NULL || pairs == NULL)
         return nd_fail_memory(err);
@@ -208,7 +215,8 @@ static enum nd_status align_concat(struct arena *arena, struct side_layers *side
     return ND_OK;
 }
 
-/* --- rules that pair nothing --------------------------------------------------------------- */
+/* --- rules that pair nothing
+ * --------------------------------------------------------------- */
 
 static bool options_choose(const struct nd_options *options)
 {
@@ -227,31 +235,36 @@ static bool is_left_out(const struct comparison *comparison, const struct map_ru
     return false;
 }
 
-static enum nd_status warn_rule(struct comparison *comparison, size_t line, const char *reference,
-                                const char *candidate, size_t *inout_count, struct nd_error *err)
+static enum nd_status warn_rule(struct comparison *comparison, size_t line,
+                                const char *reference, const char *candidate,
+                                size_t *inout_count, struct nd_error *err)
 {
     if (++*inout_count > WARNINGS_SHOWN)
         return ND_OK;
     return nd_warn(comparison, "warning.map.unused",
-                   (const struct nd_param[]){{"file", comparison->options->map_file, 0},
-                                             {"line", NULL, (double)line},
-                                             {"left", reference, 0},
-                                             {"right", candidate, 0}},
+                   (const struct nd_param[]){
+                       {"file",  comparison->options->map_file, 0           },
+                       {"line",  NULL,                          (double)line},
+                       {"left",  reference,                     0           },
+                       {"right", candidate,                     0           }
+    },
                    4, err);
 }
 
-static enum nd_status warn_unused(struct comparison *comparison, const struct map_rules *rules,
-                                  struct nd_error *err)
+static enum nd_status warn_unused(struct comparison *comparison,
+                                  const struct map_rules *rules, struct nd_error *err)
 {
     const struct map_yaml *yaml = rules->yaml;
-    const bool             chosen = options_choose(comparison->options);
-    size_t                 unused = 0, looks = 0;
+    const bool chosen = options_choose(comparison->options);
+    size_t unused = 0, looks = 0;
 
     for (size_t i = 0; i < rules->count; i++) {
         const struct map_rule *rule = &rules->rules[i];
-        if (!rule->used && !(chosen && (looks++ >= MAX_LOOKS || is_left_out(comparison, rule))))
+        if (!rule->used &&
+            !(chosen && (looks++ >= MAX_LOOKS || is_left_out(comparison, rule))))
             ND_TRY(warn_rule(comparison, rule->line, rule->reference,
-                             rule->part_count > 0 ? "concat(...)" : rule->candidate, &unused, err));
+                             rule->part_count > 0 ? "concat(...)" : rule->candidate,
+                             &unused, err));
     }
     /* A list of an interface's functions is longer than any model needs. */
     for (size_t i = 0; yaml != NULL && !yaml->is_list && i < yaml->count; i++)
@@ -262,18 +275,19 @@ static enum nd_status warn_unused(struct comparison *comparison, const struct ma
         return ND_OK;
     return nd_warn(comparison, "warning.map.unused.more",
                    (const struct nd_param[]){
-                       {"file", comparison->options->map_file, 0},
-                       {"count", NULL, (double)(unused - WARNINGS_SHOWN)}},
+                       {"file",  comparison->options->map_file, 0                                },
+                       {"count", NULL,                          (double)(unused - WARNINGS_SHOWN)}
+    },
                    2, err);
 }
 
 enum nd_status nd_align_mapped(struct comparison *comparison, struct side_layers *sides,
                                struct concat_list *concats, struct nd_error *err)
 {
-    struct arena    *arena = comparison->arena;
+    struct arena *arena = comparison->arena;
     struct map_rules rules = {0};
     struct rule_book book;
-    const char      *name;
+    const char *name;
 
     if (comparison->options->map_file == NULL)
         return ND_OK;
@@ -284,9 +298,10 @@ enum nd_status nd_align_mapped(struct comparison *comparison, struct side_layers
     ND_TRY(align_concat(arena, sides, &rules, concats, err));
     ND_TRY(nd_align_by_key(arena, sides, mapped, &book, ND_MATCH_MAP, err));
     for (size_t i = 0; rules.yaml == NULL && i < sides[0].count; i++) {
-        struct map_rule *rule = sides[0].partner[i] == ND_NO_INDEX
-                                    ? NULL
-                                    : first_rule(arena, &book, sides[0].layers[i]->name, &name);
+        struct map_rule *rule =
+            sides[0].partner[i] == ND_NO_INDEX
+                ? NULL
+                : first_rule(arena, &book, sides[0].layers[i]->name, &name);
         if (rule != NULL)
             rule->used = true;
     }

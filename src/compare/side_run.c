@@ -84,7 +84,7 @@ enum nd_status nd_side_run(const struct comparison *comparison, const struct dum
     for (size_t i = 0; i < side.layer_count; i++) {
         const struct dump_layer *layer = anchor < 2 ? side.layers[i].side[anchor] : NULL;
         count_layer(&result.layers[i], &side.layers[i], &run);
-        if (!is_of(side.dump[anchor], layer))
+        if (layer == NULL || !is_of(side.dump[anchor], layer))
             continue;
         const size_t place = places[layer - side.dump[anchor]->layers];
         if (place != ND_NO_INDEX && result.layers[i].tier != ND_TIER_NONE)

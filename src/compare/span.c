@@ -22,7 +22,8 @@ static bool agrees(const struct nd_result *result, const struct nd_layer *layer)
 
 static bool same_moment(const struct nd_layer *a, const struct nd_layer *b)
 {
-    return a->step == b->step && a->rank == b->rank && strcmp(a->direction, b->direction) == 0;
+    return a->step == b->step && a->rank == b->rank &&
+           strcmp(a->direction, b->direction) == 0;
 }
 
 /* The last common point before a layer; one that agrees, if there is one. */
@@ -38,17 +39,20 @@ static size_t point_before(const struct nd_result *result, size_t to)
 static bool is_between(const struct dump_layer *layer, const struct dump_layer *from,
                        const struct dump_layer *to)
 {
-    return layer->step == to->step && layer->rank == to->rank && layer->direction == to->direction &&
-           layer < to && (from == NULL || layer > from);
+    return layer->step == to->step && layer->rank == to->rank &&
+           layer->direction == to->direction && layer < to &&
+           (from == NULL || layer > from);
 }
 
-/* Candidate layers without a partner between those of the two points, as its dump has them. */
-static size_t skipped_of_candidate(const struct comparison *comparison, size_t from, size_t to,
-                                   const char **names)
+/* Candidate layers without a partner between those of the two points, as its dump has them.
+ */
+static size_t skipped_of_candidate(const struct comparison *comparison, size_t from,
+                                   size_t to, const char **names)
 {
-    const struct dump_layer *a = from == ND_NO_INDEX ? NULL : comparison->layers[from].side[1];
+    const struct dump_layer *a =
+        from == ND_NO_INDEX ? NULL : comparison->layers[from].side[1];
     const struct dump_layer *b = comparison->layers[to].side[1];
-    size_t                   count = 0;
+    size_t count = 0;
 
     for (size_t i = 0; i < comparison->unpaired_candidate_count; i++)
         if (comparison->dump[1]->order == ND_ORDER_RECORDED && !comparison->by_graph &&
@@ -67,7 +71,8 @@ static size_t skipped_of_reference(const struct comparison *comparison,
     size_t count = 0;
 
     for (size_t i = from == ND_NO_INDEX ? 0 : from + 1; i < to; i++)
-        if (comparison->layers[i].side[1] == NULL && comparison->layers[i].covered_by == NULL &&
+        if (comparison->layers[i].side[1] == NULL &&
+            comparison->layers[i].covered_by == NULL &&
             result->layers[i].role != ND_ROLE_CONTAINER &&
             same_moment(&result->layers[i], &result->layers[to])) {
             if (names != NULL)
@@ -87,14 +92,15 @@ static bool has_span(const struct comparison *comparison, const struct nd_result
         (comparison->dump[0]->order >= ND_ORDER_NAME &&
          comparison->dump[1]->order >= ND_ORDER_NAME))
         return false;
-    return is_gap || isnan(first->input_drift) || first->input_drift > result->policy.tiers[1];
+    return is_gap || isnan(first->input_drift) ||
+           first->input_drift > result->policy.tiers[1];
 }
 
 enum nd_status nd_span_find(struct comparison *comparison, struct nd_result *result,
                             struct nd_error *err)
 {
     struct nd_span *span = &result->first.span;
-    const size_t    to = result->first.layer;
+    const size_t to = result->first.layer;
 
     *span = (struct nd_span){.from = ND_NO_INDEX, .to = ND_NO_INDEX};
     if (!has_span(comparison, result))
@@ -102,11 +108,13 @@ enum nd_status nd_span_find(struct comparison *comparison, struct nd_result *res
     const size_t from = point_before(result, to);
     const size_t count[2] = {skipped_of_reference(comparison, result, from, to, NULL),
                              skipped_of_candidate(comparison, from, to, NULL)};
-    const bool is_gap = result->first.role != NULL && strcmp(result->first.role, "gap") == 0;
+    const bool is_gap =
+        result->first.role != NULL && strcmp(result->first.role, "gap") == 0;
     if (count[0] + count[1] == 0 && !(is_gap && from != ND_NO_INDEX))
         return ND_OK;
     for (unsigned side = 0; side < 2; side++) {
-        const char **names = nd_arena_alloc(comparison->arena, count[side] + 1, sizeof *names);
+        const char **names =
+            nd_arena_alloc(comparison->arena, count[side] + 1, sizeof *names);
         if (names == NULL)
             return nd_fail_memory(err);
         if (side == 0)

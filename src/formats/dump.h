@@ -158,6 +158,10 @@ struct dump_sides {
 };
 enum nd_status nd_dump_find_sides(const char *root, struct arena *arena,
                                   struct dump_sides *ret_sides, struct nd_error *err);
+/* The model beside a candidate that lies in such a folder; *ret_fusion stays as it is where
+ * there is none. */
+enum nd_status nd_dump_find_model(const char *candidate, struct arena *arena,
+                                  const char **ret_fusion, struct nd_error *err);
 
 /* --- for formats ------------------------------------------------------------------- */
 

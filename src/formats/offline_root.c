@@ -16,7 +16,7 @@
 
 #include "formats/dump.h"
 
-enum { MAX_ABOVE = 2, MAX_LISTED = 4096 };
+enum { MAX_ABOVE = 2, MAX_LISTED = 4096, MAX_HEAD = 1 << 20 };
 
 struct root_search {
     struct arena *arena;
@@ -36,8 +36,23 @@ static bool ends_with(const char *name, const char *end)
     return a > b && strcmp(name + a - b, end) == 0;
 }
 
-/* The first name in byte order that fits: a folder with another name than `but`, or a file
- * that ends with `end`.  NULL: none. */
+/* Does the file look like ATC's graph?  ATC and its passes leave other JSON beside it. */
+static bool is_graph(const char *path)
+{
+    static const char key[] = "\"graph\"";
+    struct map map;
+    struct nd_error err;
+
+    if (nd_map_open(path, &map, &err) != ND_OK)
+        return true; /* whoever reads it says what is wrong */
+    const size_t head = map.size < MAX_HEAD ? (size_t)map.size : MAX_HEAD;
+    const bool found = head > 0 && memmem(map.bytes, head, key, sizeof key - 1) != NULL;
+    nd_map_close(&map);
+    return found;
+}
+
+/* The first name in byte order that fits: a folder with another name than `but`, or a graph
+ * whose name ends with `end`.  NULL: none. */
 static const char *first_entry(struct arena *arena, const char *folder, const char *but,
                                const char *end)
 {
@@ -52,7 +67,7 @@ static const char *first_entry(struct arena *arena, const char *folder, const ch
         const char *const path = nd_arena_format(arena, "%s/%s", folder, entry->d_name);
         if (path == NULL)
             break;
-        if (end != NULL ? ends_with(entry->d_name, end) && !is_folder(path)
+        if (end != NULL ? ends_with(entry->d_name, end) && !is_folder(path) && is_graph(path)
                         : strcmp(entry->d_name, but) != 0 && is_folder(path))
             best = nd_arena_string(arena, entry->d_name);
     }
@@ -138,4 +153,27 @@ enum nd_status nd_dump_find_sides(const char *root, struct arena *arena,
     if (search.found > 1)
         nd_error_hint(err, "name the one that is meant");
     return ND_ERR_USAGE;
+}
+
+enum nd_status nd_dump_find_model(const char *candidate, struct arena *arena,
+                                  const char **ret_fusion, struct nd_error *err)
+{
+    static const char place[] = "dump_data/npu";
+    const char *at = NULL;
+
+    for (const char *next = candidate; (next = strstr(next, place)) != NULL; next++)
+        if ((next == candidate || next[-1] == '/') &&
+            (next[sizeof place - 1] == '/' || next[sizeof place - 1] == '\0'))
+            at = next;
+    if (at == NULL)
+        return ND_OK;
+    const char *const root = nd_arena_copy(arena, candidate, (size_t)(at - candidate));
+    const char *const model = root == NULL ? NULL : nd_arena_format(arena, "%smodel", root);
+    const char *const json = model == NULL ? NULL : first_entry(arena, model, NULL, ".json");
+    const char *const path =
+        json == NULL ? NULL : nd_arena_format(arena, "%s/%s", model, json);
+    if (model == NULL || (json != NULL && path == NULL))
+        return nd_fail_memory(err);
+    *ret_fusion = path;
+    return ND_OK;
 }

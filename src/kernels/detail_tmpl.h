@@ -155,8 +155,8 @@ static void TMPL(detail_sizes)(const double *values, unsigned n, double least_no
     for (size_t i = 0; i < n; i++) {
         const double size = fabs(values[i]);
         zeros += size == 0.0 ? 1 : 0;
-        small += (size > 0.0) & (size < least_normal) ? 1 : 0;
-        large += (size > 0.0) & (size == most) ? 1 : 0;
+        small += ((size > 0.0) & (size < least_normal)) ? 1 : 0;
+        large += ((size > 0.0) & (size == most)) ? 1 : 0;
     }
     ret[0] = (uint64_t)zeros;
     ret[1] = (uint64_t)small;

@@ -217,8 +217,7 @@ static void lanes_add(struct lanes_run *run, const struct pair_values *values, u
     moments->differ += values->differs[i] ? 1 : 0;
 }
 
-static void lanes_step_exact(struct lanes_run *run, const struct pair_values *values,
-                             uint64_t at)
+void nd_lanes_add_values(struct lanes_run *run, const struct pair_values *values, uint64_t at)
 {
     for (unsigned i = 0; i < values->n; i++) {
         if (values->state[i] == PAIR_KEPT)
@@ -237,7 +236,7 @@ void nd_lanes_add_exact(struct lanes_run *run, const unsigned char *r,
     for (size_t i = 0; i < n; i += PAIR_STEP) {
         nd_pair_read(run->pair, r + i * run->pair->size[0], c + i * run->pair->size[1],
                      n - i < PAIR_STEP ? (unsigned)(n - i) : PAIR_STEP, &values);
-        lanes_step_exact(run, &values, at + i);
+        nd_lanes_add_values(run, &values, at + i);
     }
 }
 

@@ -92,8 +92,9 @@ void nd_lanes_pivot_end(struct lanes_run *run);
 void nd_lanes_sort_rest(struct lanes_run *run, const double *r, const double *c, size_t n,
                         struct lanes_kept *kept);
 
-/* What a kernel set offers, one element at a time: for complex elements and 64-bit
- * integers, and as the plain form of the rules. */
+/* Positions that were read, one at a time. */
+void nd_lanes_add_values(struct lanes_run *run, const struct pair_values *values, uint64_t at);
+/* What a kernel set offers, one element at a time: the plain form of the rules. */
 void nd_lanes_add_exact(struct lanes_run *run, const unsigned char *r,
                         const unsigned char *c, size_t n, uint64_t at);
 void nd_lanes_pivot_exact(struct lanes_run *run, const unsigned char *r,

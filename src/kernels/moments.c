@@ -91,7 +91,7 @@ static void moments_block(const struct block *block)
 
     nd_lanes_block_begin(run);
     if (!block_same(block))
-        block_each(block, run->pair->is_complex ? nd_lanes_add_exact : block->set->add);
+        block_each(block, block->set->add);
     if (!nd_lanes_block_end(run)) {
         block_each(block, block->set->pivot);
         nd_lanes_pivot_end(run);

@@ -8,6 +8,7 @@
  *   TMPL_WIDTH     doubles in a vector; floats are twice as many
  *   TMPL_TOGETHER  vectors of lanes added up at once, 1 or 2: so many that the accumulators
  *                  stay in registers
+ *   TMPL_HALVES    1: the machine itself converts float16
  *
  * How it works.  A step is PAIR_STEP elements.  Types that floats hold exactly (all of 16
  * and 8 bits, and float32 itself) become floats, the others doubles; both are read from the
@@ -50,13 +51,13 @@ TMPL_FLOATS(i8)
 TMPL_FLOATS(u16)
 TMPL_FLOATS(u8)
 TMPL_FLOATS(bool8)
-#undef TMPL_FLOATS
 
 static void TMPL(floats_f16)(const unsigned char *restrict bytes, float *restrict ret)
 {
     TMPL(floats_of_halves)(bytes, PAIR_STEP, ret);
 }
 
+#if TMPL_HALVES
 /* The upper byte of a float16 is an 8-bit float with 5 exponent bits. */
 static void TMPL(floats_f8e5m2)(const unsigned char *restrict bytes, float *restrict ret)
 {
@@ -79,6 +80,11 @@ static void TMPL(floats_f8e4m3fn)(const unsigned char *restrict bytes, float *re
     for (size_t i = 0; i < PAIR_STEP; i++)
         ret[i] = (bytes[i] & 0x7f) == 0x7f ? (float)NAN : ret[i] * 256.0F;
 }
+#else
+TMPL_FLOATS(f8e4m3fn)
+TMPL_FLOATS(f8e5m2)
+#endif
+#undef TMPL_FLOATS
 
 /* Reads ahead of the passes: the first would wait for memory at every line, and the
  * hardware's own prefetching stops at the end of a page. */
@@ -303,6 +309,33 @@ static unsigned TMPL(add_doubles)(const double *r, const double *c, size_t group
         seen |= TMPL(sums_give)(&first, at, so_far, out, ret_largest);
         if (TMPL_TOGETHER == 2)
             seen |= TMPL(sums_give)(&second, at + TMPL_WIDTH, so_far, out, ret_largest);
+    }
+    return seen;
+}
+
+/* Full steps whose errors and products were worked out before. */
+static unsigned TMPL(add_terms)(const double *r, const double *c, const double *abs,
+                                const double *product, double so_far, struct lanes *inout,
+                                double *ret_largest)
+{
+    unsigned seen = 0;
+
+    for (size_t at = 0; at < MOMENTS_LANES; at += TMPL_WIDTH) {
+        struct TMPL(sums) sums = TMPL(sums_take)(inout, at);
+        TMPL_KEEP_LOOP
+        for (size_t i = at; i < PAIR_STEP; i += MOMENTS_LANES) {
+            const TMPL(vd) x = TMPL(vd_load)(r + i), y = TMPL(vd_load)(c + i);
+            const TMPL(vd) d = TMPL(vd_load)(abs + i);
+            sums.abs = sums.abs + d;
+            sums.ee = sums.ee + d * d;
+            sums.r = sums.r + x;
+            sums.c = sums.c + y;
+            sums.rr = sums.rr + x * x;
+            sums.cc = sums.cc + y * y;
+            sums.rc = sums.rc + TMPL(vd_load)(product + i);
+            sums.largest = TMPL(vd_max)(d, sums.largest);
+        }
+        seen |= TMPL(sums_give)(&sums, at, so_far, inout, ret_largest);
     }
     return seen;
 }

@@ -10,6 +10,7 @@
 #define TMPL_ID       ISA_AVX2
 #define TMPL_WIDTH    4
 #define TMPL_TOGETHER 1
+#define TMPL_HALVES   1
 #include "kernels/ops_avx2_tmpl.h"
 #include "kernels/moments_tmpl.h"
 #include "kernels/detail_tmpl.h"

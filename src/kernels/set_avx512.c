@@ -10,6 +10,7 @@
 #define TMPL_ID       ISA_AVX512
 #define TMPL_WIDTH    8
 #define TMPL_TOGETHER 2
+#define TMPL_HALVES   1
 #include "kernels/ops_avx512_tmpl.h"
 #include "kernels/moments_tmpl.h"
 #include "kernels/whole_tmpl.h"

@@ -11,6 +11,7 @@
 #define TMPL_ID       ISA_NEON
 #define TMPL_WIDTH    2
 #define TMPL_TOGETHER 2
+#define TMPL_HALVES   1
 #include "kernels/ops_neon_tmpl.h"
 #include "kernels/moments_tmpl.h"
 #include "kernels/detail_tmpl.h"
@@ -20,6 +21,7 @@
 #define TMPL_ID       ISA_BASE
 #define TMPL_WIDTH    2
 #define TMPL_TOGETHER 2
+#define TMPL_HALVES   1
 #include "kernels/ops_neon_tmpl.h"
 #include "kernels/moments_tmpl.h"
 #include "kernels/detail_tmpl.h"

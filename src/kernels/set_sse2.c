@@ -10,6 +10,7 @@
 #define TMPL_ID       ISA_BASE
 #define TMPL_WIDTH    2
 #define TMPL_TOGETHER 1
+#define TMPL_HALVES   0
 #include "kernels/ops_sse2_tmpl.h"
 #include "kernels/moments_tmpl.h"
 #include "kernels/detail_tmpl.h"

@@ -28,7 +28,7 @@ static void TMPL(sort_out)(struct lanes_run *run, const double *restrict r,
         const bool kept = (fabs(r[i]) <= DBL_MAX) & (fabs(c[i]) <= DBL_MAX) & !low;
         ret->flag[i] = kept ? 1.0 : 0.0;
         ordinary += kept ? 1 : 0;
-        masked += (r[i] == mask) & (c[i] == mask) ? 1 : 0;
+        masked += ((r[i] == mask) & (c[i] == mask)) ? 1 : 0;
     }
     if ((size_t)(ordinary + masked) == n)
         run->moments->masked += (uint64_t)masked;
@@ -45,7 +45,7 @@ static size_t TMPL(count_kept)(struct lanes_run *run, const double *r, const dou
 
     for (size_t i = 0; i < n; i++) {
         count += kept->flag[i] != 0.0 ? 1 : 0;
-        differ += (kept->flag[i] != 0.0) & (r[i] != c[i]) ? 1 : 0;
+        differ += ((kept->flag[i] != 0.0) & (r[i] != c[i])) ? 1 : 0;
     }
     run->moments->n += (uint64_t)count;
     run->moments->differ += (uint64_t)differ;
@@ -156,6 +156,46 @@ static bool TMPL(whole)(struct lanes_run *run, const struct lanes_place *block)
 }
 #endif
 
+/* Complex elements, and 64-bit integers beyond 2^53: read by the rules of pair.h. */
+static void TMPL(step_terms)(struct lanes_run *run, const unsigned char *bytes_r,
+                             const unsigned char *bytes_c, size_t n, uint64_t at)
+{
+    const double scale = run->pair->scale;
+    double x[PAIR_STEP], y[PAIR_STEP], largest[MOMENTS_LANES];
+    struct pair_values values;
+    unsigned odd = 0, differ = 0;
+
+    nd_pair_read(run->pair, bytes_r, bytes_c, (unsigned)n, &values);
+    for (size_t i = 0; i < n; i++) {
+        odd |= values.state[i]; /* PAIR_KEPT is 0 */
+        differ += values.differs[i] ? 1 : 0;
+    }
+    if (odd != 0 || n < PAIR_STEP) {
+        lanes_mark_odd(run, at);
+        nd_lanes_add_values(run, &values, at);
+        return;
+    }
+    for (size_t i = 0; i < PAIR_STEP; i++) {
+        x[i] = values.r[i] * scale;
+        y[i] = values.c[i] * scale;
+    }
+    TMPL(extremes)(values.r, values.c, PAIR_STEP / MOMENTS_LANES, &run->extremes);
+    run->moments->n += PAIR_STEP;
+    run->moments->differ += differ;
+    if (TMPL(add_terms)(x, y, values.abs, values.product, lanes_so_far(run), run->lanes,
+                        largest) &
+        TMPL(LARGER)) {
+        const double found = lanes_greatest(largest);
+        size_t i = 0;
+        while (values.abs[i] != found)
+            i++;
+        run->has_largest = true;
+        run->place.n = 0;
+        run->moments->max_abs = found;
+        run->moments->max_abs_at = at + i;
+    }
+}
+
 static void TMPL(step_doubles)(struct lanes_run *run, const unsigned char *bytes_r,
                                const unsigned char *bytes_c, uint64_t at)
 {
@@ -173,8 +213,7 @@ static void TMPL(step_doubles)(struct lanes_run *run, const unsigned char *bytes
                                             run->lanes, run->spare, largest);
     const bool finite = !(seen & TMPL(ODD));
     if (pair->is_wide && !(finite && lanes_are_exact(&extremes))) {
-        nd_lanes_add_exact(run, bytes_r, bytes_c, PAIR_STEP, at);
-        lanes_mark_odd(run, at);
+        TMPL(step_terms)(run, bytes_r, bytes_c, PAIR_STEP, at);
         return;
     }
     if (!finite || lanes_may_hold_masks(pair, &extremes)) {
@@ -194,9 +233,8 @@ static void TMPL(step)(struct lanes_run *run, const unsigned char *r, const unsi
 {
     const struct pair *const pair = run->pair;
 
-    if (pair->is_wide && (n < PAIR_STEP || pair->scale != 1.0)) {
-        nd_lanes_add_exact(run, r, c, n, at);
-        lanes_mark_odd(run, at);
+    if (pair->is_complex || (pair->is_wide && (n < PAIR_STEP || pair->scale != 1.0))) {
+        TMPL(step_terms)(run, r, c, n, at);
     } else if (n < PAIR_STEP || pair->scale != 1.0) {
         TMPL(step_odd)(run, r, c, n, at);
     } else if (pair->is_single) {
@@ -298,3 +336,4 @@ const struct kernel_set TMPL(nd_kernels) = {
 #undef TMPL_ID
 #undef TMPL_WIDTH
 #undef TMPL_TOGETHER
+#undef TMPL_HALVES

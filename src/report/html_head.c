@@ -170,6 +170,7 @@ static void head_lowered(struct report_job *job, const struct nd_result *result)
         return;
     head_row(job, "report.lowered");
     HTML_SAY(job, "report.lowered.whole", VALUE_TEXT("candidate", lowered->dtype[1]),
+             VALUE_NUMBER("is_half", strcmp(lowered->dtype[1], "float16") == 0),
              VALUE_TEXT("reference", lowered->dtype[0] == NULL ? "" : lowered->dtype[0]),
              VALUE_NUMBER("layers", lowered->layers), VALUE_NUMBER("of", lowered->of),
              VALUE_TEXT("explains", nd_figure_drift(lowered->explains, explains)));

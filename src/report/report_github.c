@@ -138,6 +138,11 @@ static void github_begin(struct report_job *job, const struct nd_result *result)
     nd_text_done(&line);
     if (result->verdict != ND_VERDICT_AGREE)
         github_verdict(job, result);
+    for (size_t i = 0; i < result->warning_count && i < ANNOTATIONS; i++) {
+        nd_out_raw(&job->page.out, "::warning title=normdiff::");
+        github_phrase(job, &result->warnings[i]);
+        nd_out_raw(&job->page.out, "\n");
+    }
 }
 
 static void github_layer(struct report_job *job, const struct nd_layer *layer)

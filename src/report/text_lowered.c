@@ -5,6 +5,7 @@
 #include "report/text_parts.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LOWERED_ROWS = 5, LOWERED_NAME = 40 };
 
@@ -20,7 +21,8 @@ static void lowered_row(struct page *page, const struct nd_result *result,
     nd_page_tab(page, page->column + 2);
     nd_page_cut(page, INK_PLAIN, layer->name, LOWERED_NAME);
     nd_page_tab(page, page->column + 2);
-    ND_SAY(page, INK_PLAIN, isinf(row->own) ? "report.lowered.nonfinite" : "report.lowered.own",
+    ND_SAY(page, INK_PLAIN,
+           isinf(row->own) ? "report.lowered.nonfinite" : "report.lowered.own",
            VALUE_TEXT("own", nd_figure_drift(row->own, own)),
            VALUE_TEXT("times", nd_figure_value(row->times, times)));
     nd_page_end(page);
@@ -34,8 +36,10 @@ void nd_text_lowered(struct page *page, const struct nd_result *result)
     if (lowered->dtype[1] == NULL)
         return;
     nd_text_label(page, "report.lowered");
-    ND_SAY(page, INK_PLAIN, "report.lowered.whole", VALUE_TEXT("candidate", lowered->dtype[1]),
+    ND_SAY(page, INK_PLAIN, "report.lowered.whole",
+           VALUE_TEXT("candidate", lowered->dtype[1]),
            VALUE_TEXT("reference", lowered->dtype[0] == NULL ? "" : lowered->dtype[0]),
+           VALUE_NUMBER("is_half", strcmp(lowered->dtype[1], "float16") == 0),
            VALUE_NUMBER("layers", lowered->layers), VALUE_NUMBER("of", lowered->of),
            VALUE_TEXT("explains", nd_figure_drift(lowered->explains, explains)));
     if (lowered->ranked_count == 0) {

@@ -86,6 +86,11 @@ const char *nd_text_tier(const struct page *page, const struct nd_policy *policy
                          enum nd_tier tier, char *buf);
 enum ink nd_text_tier_ink(enum nd_tier tier);
 
+/* A layer's name, without what all names of its kind have if it is too long; `buf` may hold
+ * it.  It may still be longer than `columns`. */
+const char *nd_text_short_name(struct page *page, const struct nd_layer *layer,
+                               bool has_type, unsigned columns, char *buf, size_t size);
+
 /* what was not compared; the last line */
 void nd_text_coverage(struct report_job *job, const struct nd_result *result);
 void nd_text_closing(struct report_job *job, const struct nd_result *result);

@@ -30,15 +30,16 @@ static void where_add(struct text *out, const char *words)
     nd_text_add(out, words, strlen(words));
 }
 
-static void where_say(const struct page *page, const char *id, const struct nd_param *params,
-                      size_t count, struct text *out)
+static void where_say(const struct page *page, const char *id,
+                      const struct nd_param *params, size_t count, struct text *out)
 {
     const struct nd_phrase phrase = {id, params, count};
 
     nd_phrase_put(&phrase, page->utf8 ? page->language : LANGUAGE_EN, out);
 }
 
-/* --- the span -------------------------------------------------------------------------- */
+/* --- the span --------------------------------------------------------------------------
+ */
 
 static void where_span(const struct report_job *job, const struct nd_result *result,
                        struct text *out)
@@ -50,9 +51,11 @@ static void where_span(const struct report_job *job, const struct nd_result *res
     if (span->points == 0 || to == NULL)
         return;
     where_say(&job->page, from == NULL ? "report.span.begin" : "report.span",
-              (const struct nd_param[]){{"points", NULL, (double)span->points},
-                                        {"from", from == NULL ? "" : from->name, 0},
-                                        {"to", to->name, 0}},
+              (const struct nd_param[]){
+                  {"points", NULL,                           (double)span->points},
+                  {"from",   from == NULL ? "" : from->name, 0                   },
+                  {"to",     to->name,                       0                   }
+    },
               3, out);
 }
 
@@ -76,10 +79,14 @@ static void where_skipped(const struct report_job *job, const struct nd_span *sp
         return;
     where_add(out, nd_page_words(page, "report.comma"));
     where_say(page, "report.more",
-              (const struct nd_param[]){{"count", NULL, (double)(count - shown)}}, 1, out);
+              (const struct nd_param[]){
+                  {"count", NULL, (double)(count - shown)}
+    },
+              1, out);
 }
 
-/* --- the call -------------------------------------------------------------------------- */
+/* --- the call --------------------------------------------------------------------------
+ */
 
 /* Frames of torch itself and of what was installed say nothing about the user's model. */
 static bool is_library(const char *line)
@@ -110,14 +117,16 @@ static bool user_line(const char *stack, char *buf, size_t size)
 static void call_words(const char *line, struct text *out)
 {
     static const char file[] = "File ", number[] = ", line ", in[] = ", in ";
+    line += strspn(line, " \t");
     const char *path_end = strstr(line, number);
     const char *digits = path_end == NULL ? "" : path_end + sizeof number - 1;
     const size_t digits_len = strspn(digits, "0123456789");
 
-    if (path_end == line || strncmp(line, file, sizeof file - 1) != 0 || digits_len == 0) {
+    if (strncmp(line, file, sizeof file - 1) != 0 || digits_len == 0) {
         where_add(out, line);
         return;
     }
+    path_end -= path_end[-1] == '"'; /* as Python's own tracebacks write it */
     const char *base = path_end;
     while (base > line + sizeof file - 1 && base[-1] != '/' && base[-1] != '"')
         base--;
@@ -155,11 +164,15 @@ static void where_call(const struct report_job *job, const struct nd_result *res
     call_words(line[side], &place);
     if (place.len > 0)
         where_say(&job->page, same || !has[!side] ? "report.stack" : ids[side],
-                  (const struct nd_param[]){{"place", place.bytes, 0}}, 1, out);
+                  (const struct nd_param[]){
+                      {"place", place.bytes, 0}
+        },
+                  1, out);
     nd_text_done(&place);
 }
 
-/* --- the report ------------------------------------------------------------------------ */
+/* --- the report ------------------------------------------------------------------------
+ */
 
 void nd_text_where_words(const struct report_job *job, const struct nd_result *result,
                          unsigned sentence, struct text *out)

@@ -180,8 +180,11 @@ void nd_text_table_row(struct report_job *job, const struct layer_table *table,
     if (table->has_place && row_place(layer, text))
         nd_page_right(page, INK_PLAIN, text, table->place);
     nd_page_tab(page, table->place + 2);
-    nd_page_cut(page, is_first ? INK_BOLD : INK_PLAIN, layer->name,
-                table->name - table->place - 2);
+    const unsigned columns = table->name - table->place - 2;
+    char name[256];
+    nd_page_cut(page, is_first ? INK_BOLD : INK_PLAIN,
+                nd_text_short_name(page, layer, table->has_type, columns, name, sizeof name),
+                columns);
     if (table->has_type) {
         nd_page_tab(page, table->name + 2);
         nd_page_cut(page, INK_PLAIN, layer->type, table->type - table->name - 2);

@@ -6,6 +6,7 @@
  * row after row would load every cache line once for each of them.  So rows advance
  * together, a piece at a time: what one row brings into the cache the next ones find there.
  */
+#include "tensor/gather_copy.h"
 #include "tensor/gather_plan.h"
 #include "tensor/gather_turn.h"
 
@@ -14,50 +15,10 @@
 
 enum {
     GATHER_ROWS = 64,  /* rows that advance together: a block of FRACTAL_NZ and to spare */
+    GATHER_MOST = 256, /* where rows that lie beside each other stand that far apart */
     GATHER_PIECE = 64, /* elements of each: all pieces' lines stay in a 32 KiB cache */
+    GATHER_BLOCKS = 256, /* the same where a row lies in blocks: fewer, longer runs */
 };
-
-static bool plan_merges(const struct gather_plan *plan, const struct axis_map *axis,
-                        uint64_t dim)
-{
-    const struct axis_map *before = &plan->axis[plan->rank - 1];
-    int64_t step;
-
-    return before->block == 1 && axis->block == 1 &&
-           !__builtin_mul_overflow((int64_t)dim, axis->outer, &step) &&
-           step == before->outer;
-}
-
-static void plan_make(const struct tensor_view *view, struct gather_plan *plan)
-{
-    const struct axis_link *link = view->link.is ? &view->link : NULL;
-
-    plan->rank = 0;
-    plan->link = link;
-    plan->from = plan->to = ND_NO_AXIS;
-    plan->size = nd_dtype_info(view->dtype)->size;
-    plan->data = view->data + view->base * plan->size;
-    for (uint32_t k = 0; k < view->shape.rank; k++) {
-        const bool linked = link != NULL && (link->from == k || link->to == k);
-        const uint64_t dim = view->shape.dim[k];
-        if (dim == 1)
-            continue;
-        if (!linked && plan->rank > 0 && plan->from != plan->rank - 1 &&
-            plan->to != plan->rank - 1 && plan_merges(plan, &view->axis[k], dim)) {
-            plan->dim[plan->rank - 1] *= dim;
-            plan->axis[plan->rank - 1].outer = view->axis[k].outer;
-            continue;
-        }
-        if (linked)
-            *(link->from == k ? &plan->from : &plan->to) = plan->rank;
-        plan->dim[plan->rank] = dim;
-        plan->axis[plan->rank++] = view->axis[k];
-    }
-    if (plan->rank == 0) {
-        plan->dim[plan->rank] = 1;
-        plan->axis[plan->rank++] = (struct axis_map){.block = 1};
-    }
-}
 
 /* --- rows ---------------------------------------------------------------------------- */
 
@@ -96,43 +57,6 @@ static void row_next(const struct gather_plan *plan, uint64_t *index)
     }
 }
 
-#define COPY_STRIDED(type)                                                                 \
-    for (uint64_t i = 0; i < n; i++)                                                       \
-        memcpy(out + i * sizeof(type), in + (int64_t)i * step * (int64_t)sizeof(type),     \
-               sizeof(type));
-
-/* n elements of `size` bytes, `step` elements apart. */
-static void copy_strided(const unsigned char *in, int64_t step, uint64_t n, unsigned size,
-                         unsigned char *out)
-{
-    if (step == 1) {
-        switch (n * size) { /* whole blocks: no call */
-        case 32:
-            memcpy(out, in, 32);
-            break;
-        case 64:
-            memcpy(out, in, 64);
-            break;
-        default:
-            memcpy(out, in, n * size);
-        }
-        return;
-    }
-    switch (size) {
-    case 1:
-        COPY_STRIDED(uint8_t) break;
-    case 2:
-        COPY_STRIDED(uint16_t) break;
-    case 4:
-        COPY_STRIDED(uint32_t) break;
-    case 8:
-        COPY_STRIDED(uint64_t) break;
-    default:
-        for (uint64_t i = 0; i < n; i++)
-            memcpy(out + i * size, in + (int64_t)i * step * (int64_t)size, size);
-    }
-}
-
 /* Elements [from, from + n) through one map, starting at `at` for index 0. */
 static void copy_axis(const struct axis_map *axis, const unsigned char *at, uint64_t from,
                       uint64_t n, unsigned size, unsigned char *out)
@@ -144,6 +68,13 @@ static void copy_axis(const struct axis_map *axis, const unsigned char *at, uint
     }
     uint64_t within = from % axis->block;
     at += (int64_t)(from / axis->block) * axis->outer * (int64_t)size;
+    if (axis->inner == 1 && within == 0) {
+        const uint64_t blocks = n / axis->block;
+        copy_blocks(at, axis->outer * (int64_t)size, blocks, axis->block * size, out);
+        at += (int64_t)blocks * axis->outer * (int64_t)size;
+        out += blocks * axis->block * size;
+        n -= blocks * axis->block;
+    }
     while (n > 0) {
         const uint64_t left = axis->block - within, run = n < left ? n : left;
         copy_strided(at + (int64_t)within * axis->inner * (int64_t)size, axis->inner, run,
@@ -208,10 +139,12 @@ static bool rows_turn(const struct gather_plan *plan, const struct span *spans,
     return true;
 }
 
+/* Do rows hold the elements, and go one behind the other in even steps? */
 static bool spans_cover(const struct span *spans, unsigned edge, uint64_t from, uint64_t to)
 {
     for (unsigned r = 0; r < edge; r++)
-        if (spans[r].from > from || spans[r].to < to)
+        if (spans[r].from > from || spans[r].to < to || spans[r].from != spans[0].from ||
+            (r > 1 && spans[r].out - spans[r - 1].out != spans[1].out - spans[0].out))
             return false;
     return true;
 }
@@ -221,7 +154,6 @@ static void spans_copy(const struct gather_plan *plan, const struct span *spans,
                        uint64_t from, uint64_t to)
 {
     const unsigned edge = plan->size == 2 ? 8 : plan->size == 4 ? 4 : 0, size = plan->size;
-    const uint64_t row = plan->dim[plan->rank - 1] * size;
 
     for (unsigned r = 0; r < n;) {
         const struct span *span = &spans[r];
@@ -229,7 +161,8 @@ static void spans_copy(const struct gather_plan *plan, const struct span *spans,
         const uint64_t last = span->to < to ? span->to : to;
         if (edge > 0 && r + edge <= n && spans_cover(span, edge, from, to) &&
             rows_turn(plan, span, edge, from, to - from,
-                      span->out + (from - span->from) * size, row)) {
+                      span->out + (from - span->from) * size,
+                      (uint64_t)(span[1].out - span->out))) {
             r += edge;
             continue;
         }
@@ -240,17 +173,44 @@ static void spans_copy(const struct gather_plan *plan, const struct span *spans,
     }
 }
 
+/* How many rows stand between two that lie beside each other (the depths of NDC1HWC0); 1:
+ * none do, or they follow at once. */
+static unsigned plan_apart(const struct gather_plan *plan)
+{
+    const uint32_t axis = nd_plan_side_by_side(plan);
+    uint64_t apart = 1;
+
+    for (uint32_t k = axis + 1; k + 1 < plan->rank; k++)
+        apart *= plan->dim[k];
+    return apart <= GATHER_MOST / 4 ? (unsigned)apart : 1;
+}
+
+/* Puts rows that lie beside each other one behind the other. */
+static void spans_sort(struct span *spans, unsigned n, unsigned apart)
+{
+    struct span sorted[GATHER_MOST];
+    unsigned count = 0;
+
+    for (unsigned first = 0; first < apart; first++)
+        for (unsigned i = first; i < n; i += apart)
+            sorted[count++] = spans[i];
+    memcpy(spans, sorted, n * sizeof *spans);
+}
+
 /* `count` elements from `from` on in the row of index, in pieces of many rows. */
 static void rows_gather(const struct gather_plan *plan, uint64_t *index, uint64_t from,
                         uint64_t count, unsigned char *out)
 {
     const uint64_t dim = plan->dim[plan->rank - 1];
-    struct span spans[GATHER_ROWS];
+    const uint64_t piece =
+        plan->axis[plan->rank - 1].block > 1 ? GATHER_BLOCKS : GATHER_PIECE;
+    const unsigned apart = plan_apart(plan), rows = apart > 1 ? GATHER_MOST : GATHER_ROWS;
+    struct span spans[GATHER_MOST];
 
     while (count > 0) {
         unsigned n = 0;
         uint64_t low = dim, high = 0;
-        for (; n < GATHER_ROWS && count > 0; n++) {
+        for (; n < rows && count > 0; n++) {
             const uint64_t left = dim - from, take = left < count ? left : count;
             spans[n] = (struct span){row_at(plan, index), from, from + take, out};
             low = from < low ? from : low;
@@ -260,9 +220,10 @@ static void rows_gather(const struct gather_plan *plan, uint64_t *index, uint64_
             from = 0;
             row_next(plan, index);
         }
-        for (uint64_t at = low - low % GATHER_PIECE; at < high; at += GATHER_PIECE)
-            spans_copy(plan, spans, n, at,
-                       at + GATHER_PIECE < high ? at + GATHER_PIECE : high);
+        if (apart > 1)
+            spans_sort(spans, n, apart);
+        for (uint64_t at = low - low % piece; at < high; at += piece)
+            spans_copy(plan, spans, n, at, at + piece < high ? at + piece : high);
     }
 }
 
@@ -288,7 +249,7 @@ static void gather_mapped(const struct tensor_view *view, uint64_t first, uint64
     struct gather_plan plan;
     struct slab slab;
 
-    plan_make(view, &plan);
+    nd_plan_make(view, &plan);
     if (plan.size <= 8 && nd_slab_make(&plan, &slab)) {
         /* up to the slab's first whole step, the steps, and what is left */
         uint64_t head = (slab.tail - first % slab.tail) % slab.tail;
@@ -311,7 +272,7 @@ uint64_t nd_view_reach(const struct tensor_view *view)
 
     if (view->contiguous)
         return 1;
-    plan_make(view, &plan);
+    nd_plan_make(view, &plan);
     const uint32_t axis = nd_plan_side_by_side(&plan);
     if (plan.link != NULL || axis >= plan.rank)
         return 1;

@@ -17,6 +17,8 @@ struct gather_plan {
     unsigned size;             /* of an element */
 };
 
+void nd_plan_make(const struct tensor_view *view, struct gather_plan *ret_plan);
+
 /* How many elements of logical order one step along an axis makes. */
 uint64_t nd_plan_tail(const struct gather_plan *plan, uint32_t axis);
 /* The axis whose elements lie side by side; plan->rank: none. */

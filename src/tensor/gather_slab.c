@@ -5,25 +5,6 @@
 
 #include "tensor/gather_plan.h"
 
-uint64_t nd_plan_tail(const struct gather_plan *plan, uint32_t axis)
-{
-    uint64_t tail = 1;
-
-    for (uint32_t k = axis + 1; k < plan->rank; k++)
-        tail *= plan->dim[k];
-    return tail;
-}
-
-uint32_t nd_plan_side_by_side(const struct gather_plan *plan)
-{
-    uint32_t k = 0;
-
-    while (k < plan->rank &&
-           (plan->axis[k].block == 1 ? plan->axis[k].outer : plan->axis[k].inner) != 1)
-        k++;
-    return k;
-}
-
 bool nd_slab_make(const struct gather_plan *plan, struct slab *slab)
 {
     slab->axis = nd_plan_side_by_side(plan);

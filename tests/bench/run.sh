@@ -2,14 +2,32 @@
 # Prints speeds beside ceilings and peers of the same run; on a quiet machine.
 #
 #   sh tests/bench/run.sh [BUILD-FOLDER]      default: build/
+#
+# NORMDIFF_BENCH_LARGE=1 goes on to a pair of 20 GB; NORMDIFF_BENCH_QUICK=1 takes small files;
+# NORMDIFF_MSPROBE names the msprobe program (package mindstudio-probe) where it is not in
+# PATH; its Python is used then, since msprobe's trees are written with torch.  TMPDIR says
+# where the files go.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${1:-$root/build}
-cmake --build "$build" --target bench normdiff_tool >/dev/null
+bench=$root/tests/bench
+export PYTHONDONTWRITEBYTECODE=1
+cmake --build "$build" --target bench normdiff_tool test_check_kernels >/dev/null
+msprobe=${NORMDIFF_MSPROBE:-$(command -v msprobe || true)}
 python=python3
 "$python" -c 'import numpy' 2>/dev/null || python=/usr/bin/python3
-echo '== whole process'
-"$python" "$root/tests/bench/whole.py" "$build/normdiff" "$build/tests/bench/bench_read"
+beside=$python
+[ -z "$msprobe" ] || [ ! -x "${msprobe%/*}/python3" ] || beside=${msprobe%/*}/python3
+size=536870912
+[ -z "${NORMDIFF_BENCH_QUICK:-}" ] || size=33554432
+
+uname -srm
+sed -n 's/^model name.*: //p' /proc/cpuinfo | sort | uniq -c
+"$beside" "$bench/whole.py" "$build/normdiff" "$build/tests/bench/bench_read" --bytes "$size" \
+    ${msprobe:+--msprobe "$msprobe"}
+"$python" "$bench/growth.py" "$build/normdiff" "$build/tests/bench/bench_index" \
+    "$build/tests/bench/bench_inflate" ${NORMDIFF_BENCH_LARGE:+--large} \
+    ${msprobe:+--msprobe "$msprobe"}
 echo '== kernels, from cache and from memory'
 "$build/tests/kernels/test_check_kernels" --bench 2>/dev/null | head -n 40
 echo '== device layouts beside contiguous bytes'

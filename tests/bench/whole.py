@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Whole-process speed of normdiff beside a plain read of the same files, cmp and numpy.
+"""Whole-process speed of normdiff beside a plain read of the same files, and beside cmp, numpy, h5diff and msprobe.
 
-  whole.py NORMDIFF BENCH_READ [--bytes N] [--dir DIR]
+  whole.py NORMDIFF BENCH_READ [--bytes N] [--dir DIR] [--msprobe PROGRAM]
 
-Makes pairs of .npy files that differ by rounding, warms the page cache, and prints GB/s (both files
-counted, best of five) and the ratio to the plain read with the same number of threads. Needs numpy.
+Makes pairs of .npy files that differ by rounding, warms the page cache, and prints GB/s (both files counted, best of
+five) and the ratio to the plain read with the same number of threads, or to the peer.  Needs numpy.  A peer that is not
+here is said to be skipped; msprobe is looked for in PATH.
 """
 import argparse
 import os
@@ -12,26 +13,75 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-ROUNDS = 5
-
-
-def best(command, codes=(0, 1)):
-    least = 1e9
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        code = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
-        least = min(least, time.perf_counter() - began)
-        if code not in codes:
-            sys.exit("%s: exit status %d" % (command[0], code))
-    return least
-
+from common import best, head, line, rate, run
 
 NUMPY = """import sys, numpy as np
 a, b = np.load(sys.argv[1], mmap_mode='r'), np.load(sys.argv[2], mmap_mode='r')
 e = b.astype('f8') - a
 print(np.abs(e).max(), np.sqrt((e * e).sum() / (a.astype('f8') ** 2).sum()))"""
+
+MSPROBE_MODULE = "Module.layer%d.Linear.forward.0"
+
+
+def compared(size, mine, what, seconds):
+    line(what, rate(size, seconds), "1/%.1f" % (seconds / mine))
+
+
+def peer_h5diff(options, folder, values, size, mine):
+    try:
+        import h5py
+    except ImportError:
+        h5py = None
+    if h5py is None or shutil.which("h5diff") is None:
+        return print("skipped: h5diff (it needs hdf5-tools and python3-h5py)")
+    paths = [os.path.join(folder, "%d.h5" % side) for side in range(2)]
+    for path, array in zip(paths, values):
+        with h5py.File(path, "w") as file:
+            file.create_dataset("output", data=array)
+    compared(size, mine, "h5diff -p 1e-3", best(["h5diff", "-q", "-p", "1e-3"] + paths, rounds=2))
+
+
+def msprobe_tree(np, folder, side, values):
+    """A dump of one tensor a layer, as msprobe's own dumper writes it; needs torch to save."""
+    import json
+    import torch
+    root = os.path.join(folder, side)
+    os.makedirs(os.path.join(root, "dump_tensor_data"))
+    data = {}
+    for i, array in enumerate(values):
+        name = MSPROBE_MODULE % i
+        saved = "%s.output.0.pt" % name
+        torch.save(torch.from_numpy(np.ascontiguousarray(array)), os.path.join(root, "dump_tensor_data", saved))
+        data[name] = {"input_args": [], "input_kwargs": {}, "output": [
+            {"type": "torch.Tensor", "dtype": "torch.float32", "shape": list(array.shape), "Max": float(array.max()),
+             "Min": float(array.min()), "Mean": float(array.mean()), "Norm": float(np.linalg.norm(array)),
+             "requires_grad": False, "data_name": saved}]}
+    with open(os.path.join(root, "dump.json"), "w") as file:
+        json.dump({"task": "tensor", "level": "L0", "framework": "pytorch",
+                   "dump_data_dir": os.path.join(root, "dump_tensor_data"), "data": data}, file)
+    for name in ("stack.json", "construct.json"):
+        with open(os.path.join(root, name), "w") as file:
+            file.write("{}")
+    return root
+
+
+def peer_msprobe(options, np, folder, values):
+    program = options.msprobe or shutil.which("msprobe")
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        program = None
+    if program is None:
+        return print("skipped: msprobe's compare (package mindstudio-probe, and torch)")
+    parts = [np.split(array[:len(array) // 16 * 16], 16) for array in values]
+    roots = [msprobe_tree(np, folder, side, part) for side, part in zip(("gpu", "npu"), parts)]
+    size = sum(array.nbytes for part in parts for array in part)
+    mine = best([options.tool, "-q"] + roots)
+    line("normdiff of msprobe's trees", rate(size, mine))
+    theirs = run([program, "compare", "--golden_path", os.path.join(roots[0], "dump.json"), "--target_path",
+                  os.path.join(roots[1], "dump.json"), "--output_path", os.path.join(folder, "out")])
+    compared(size, mine, "msprobe compare", theirs)
 
 
 def main():
@@ -45,32 +95,41 @@ def main():
     parser.add_argument("read")
     parser.add_argument("--bytes", type=int, default=512 << 20, help="of each file")
     parser.add_argument("--dir")
+    parser.add_argument("--msprobe")
     options = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="normdiff-bench-", dir=options.dir)
     random = np.random.default_rng(1)
-    print("%-8s %-26s %8s %8s" % ("dtype", "what", "GB/s", "ratio"))
+    processors = len(os.sched_getaffinity(0))
     try:
         for dtype in ("f4", "f2", "f8"):
+            head("whole process, float%d" % (8 * int(dtype[1])), "GB/s", "ratio")
             count = options.bytes // int(dtype[1])
             values = random.standard_normal(count, dtype="f4").astype(dtype)
             paths = [os.path.join(folder, side + ".npy") for side in ("gpu", "npu")]
             np.save(paths[0], values)
             values[::3] *= np.asarray(1 + 2.0 ** (-22 if dtype != "f2" else -10), dtype)
             np.save(paths[1], values)
-            size = sum(os.path.getsize(path) for path in paths) / 1e9
-            for threads in (1, 2):
+            size = sum(os.path.getsize(path) for path in paths)
+            for threads in sorted({1, 2, processors}):
                 ceiling = float(subprocess.check_output([options.read, str(threads)] + paths))
-                print("%-8s %-26s %8.2f" % (dtype, "plain read, %d thread%s" % (threads, "s" * (threads > 1)), ceiling))
-                speed = size / best([options.tool, "-q", "-j", str(threads)] + paths)
-                print("%-8s %-26s %8.2f %8.2f" % (dtype, "normdiff -j %d" % threads, speed, speed / ceiling))
+                line("plain read, %d thread%s" % (threads, "s" * (threads > 1)), "%.2f" % ceiling)
+                speed = size / 1e9 / best([options.tool, "-q", "-j", str(threads)] + paths)
+                line("normdiff -j %d" % threads, "%.2f" % speed, "%.2f" % (speed / ceiling))
             copy = os.path.join(folder, "copy.npy")
             shutil.copyfile(paths[0], copy)
-            print("%-8s %-26s %8.2f" % (dtype, "cmp of equal files", size / best(["cmp", "-s", paths[0], copy])))
-            print("%-8s %-26s %8.2f" % (dtype, "normdiff of equal files", size / best([options.tool, "-q", paths[0], copy])))
+            equal = best([options.tool, "-q", paths[0], copy])
+            line("normdiff of equal files", rate(size, equal))
+            compared(size, equal, "cmp of equal files", best(["cmp", "-s", paths[0], copy]))
             os.remove(copy)
             mine = best([options.tool, "-q"] + paths)
-            peer = best([sys.executable, "-c", NUMPY] + paths)
-            print("%-8s %-26s %8.2f %8s" % (dtype, "numpy, two of the figures", size / peer, "1/%.0f" % (peer / mine)))
+            compared(size, mine, "numpy, two of the figures", best([sys.executable, "-c", NUMPY] + paths))
+            if dtype == "f4":
+                small = [np.load(path, mmap_mode="r")[:count // 4] for path in paths]
+                part = [os.path.join(folder, "part%d.npy" % side) for side in range(2)]
+                for path, array in zip(part, small):
+                    np.save(path, array)
+                peer_h5diff(options, folder, small, 2 * small[0].nbytes, best([options.tool, "-q"] + part))
+                peer_msprobe(options, np, folder, small)
     finally:
         shutil.rmtree(folder)
     return 0

@@ -18,6 +18,23 @@ static const double x[12] = {1, 2, 4, -1, 0.5, 3, 2, 2, 5, 0, -3, 1.5};
 static const double w2[] = {1.5, -0.5}, b2[] = {0.25, 2}, w3[] = {1, 0.5, 2},
                     b3[] = {0, 1, -1};
 
+/* As the modelling code of each model has it. */
+static void gemma_scales_by_one_plus_weight_and_its_neighbours_do_not(void **state)
+{
+    static const struct {
+        const char *type;
+        double plus;
+    } rows[] = {
+        {"GemmaRMSNorm", 1},       {"Gemma2RMSNorm", 1}, {"Gemma3RMSNorm", 1},
+        {"npu_gemma_rms_norm", 1}, {"Gemma3nRMSNorm", 0}, {"LlamaRMSNorm", 0},
+        {"LayerNorm", 0},          {"BatchNorm2d", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_true(fabs(nd_op_for(rows[i].type)->norm->one_plus - rows[i].plus) < 0.5);
+}
+
 static void a_type_is_recognised_under_the_names_of_many_frameworks(void **state)
 {
     static const char *const names[][2] = {
@@ -29,6 +46,9 @@ static void a_type_is_recognised_under_the_names_of_many_frameworks(void **state
         {"Qwen2RMSNorm",      "rmsnorm"     },
         {"T5LayerNorm",       "rmsnorm"     },
         {"npu_rms_norm",      "rmsnorm"     },
+        {"RMS",               "rmsnorm"     },
+        {"MistralRMSNorm",    "rmsnorm"     },
+        {"GemmaRMSNorm",      "rmsnorm"     },
         {"RmsNorm",           "rmsnorm"     },
         {"BatchNorm2d",       "batchnorm"   },
         {"SyncBatchNorm",     "batchnorm"   },
@@ -267,6 +287,7 @@ static void elementwise_replays_are_what_the_formulas_give(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gemma_scales_by_one_plus_weight_and_its_neighbours_do_not),
         cmocka_unit_test(a_type_is_recognised_under_the_names_of_many_frameworks),
         cmocka_unit_test(layernorm_is_what_numpy_makes_of_it),
         cmocka_unit_test(rmsnorm_subtracts_no_mean),

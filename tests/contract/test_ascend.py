@@ -162,6 +162,12 @@ class Ascend(unittest.TestCase):
         slots = {s["slot"]: s["tier"] for s in report["layers"][0]["slots"]}
         self.assertEqual((slots["param.weight"], slots["param.bias"], slots["input.0"]), ("exact", "fault", "exact"))
         self.assertEqual(report["coverage"]["candidate_only"], [])
+        # a framework's function has its arguments in another order
+        called = normdiff_dump([("norm", "layer_norm", {
+            "input.0": ("F32", (ROWS, WIDTH), flat(x)), "input.2": ("F32", (WIDTH,), gamma), "input.3": ("F32", (WIDTH,), beta),
+            "output.0": ("F32", (ROWS, WIDTH), y)})], device="npu:0")
+        status, report, _ = self.compare(reference, called)
+        self.assertEqual((status, sorted(report["coverage"]["candidate_only"])), (0, ["norm.input.2", "norm.input.3"]))
         # another count is another tensor
         inputs[1] = Tensor("F32", (WIDTH + 1,), pack("F32", gamma + [0.0]))
         _, report, _ = self.compare(reference, self.cann("LayerNormV3", [Tensor("F32", (ROWS, WIDTH), pack("F32", y))], inputs))

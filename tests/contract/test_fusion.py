@@ -108,6 +108,16 @@ class Fusion(unittest.TestCase):
         status, report = self.run_tool(graph, reference=a, candidate=b)
         self.assertEqual((status, report["summary"]["exact"]), (0, 1))
 
+    def test_an_operator_that_was_split_is_compared_where_it_ends(self):
+        for ops in ([op(5, "fc_end", "Add", ["model/fc"]), op(3, "fc_begin", "MatMulV2", ["model/fc"])],
+                    [op(5, "fc_begin", "MatMulV2", ["model/fc"]), op(3, "fc_end", "Add", ["model/fc"], "model/fc")]):
+            graph = {"graph": [{"op": ops}]}
+            candidate = [("fc_begin", "MatMulV2", {"output.0": self.x}), ("fc_end", "Add", {"output.0": self.fc})]
+            status, report = self.run_tool(graph, reference=[("model/fc", "Gemm", {"output.0": self.fc})],
+                                           candidate=candidate)
+            self.assertEqual((status, report["layers"][0]["candidate_name"]), (0, "fc_end"))
+            self.assertEqual(report["coverage"]["candidate_only"], ["fc_begin"])
+
     def test_ids_are_the_order_where_the_dumps_record_none(self):
         for folder, names in (("ref", ("model_conv1", "model_bn1", "model_relu1", "model_fc")),
                               ("cand", ("model_conv1model_relu1", "fc_renamed"))):
@@ -124,6 +134,16 @@ class Fusion(unittest.TestCase):
         self.assertEqual([layer["name"] for layer in report["layers"]],
                          ["model_fc", "model_conv1", "model_bn1", "model_relu1"])
         self.assertEqual(done.returncode, 0)
+
+    def test_the_model_is_found_beside_the_sides_of_an_offline_comparison(self):
+        root = os.path.join(self.dir, "offline")
+        sides = [write(os.path.join(root, "dump_data", side), name, normdiff_dump(layers))
+                 for side, name, layers in (("onnx", "ref.bin", self.reference), ("npu", "cand.bin", self.candidate))]
+        write(os.path.join(root, "model"), "a_fusion_result.json", json.dumps([{"graph_fusion": {}}]))
+        write(os.path.join(root, "model"), "net.json", json.dumps(self.graph))
+        done = subprocess.run([TOOL, "-f", "json"] + sides, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        report = json.loads(done.stdout)
+        self.assertEqual((done.returncode, len(report["coverage"]["covered_by"])), (0, 3))
 
     def test_a_drift_inside_a_fused_operator_is_its_own(self):
         wrong = list(self.candidate)

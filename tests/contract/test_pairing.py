@@ -157,6 +157,7 @@ class Pairing(unittest.TestCase):
                          ["NPU.npu_rms_norm.0.forward", "Tensor.__add__.0.forward"])
         self.assertIn("NPU.npu_rms_norm.0.forward.output.1", report["coverage"]["reference_only"])
         self.assertEqual((status, report["verdict"]), (1, "incomplete"))
+        self.assertIn("1 call has no counterpart", report["warnings"][0])
 
     def test_a_drift_is_found_across_levels(self):
         status, report, _ = self.run_tool(as_modules(Model(1e-5)), as_calls(Model(1e-3), fused=True))
@@ -258,12 +259,27 @@ class Pairing(unittest.TestCase):
         by = {layer["name"]: layer["matched_by"] for layer in report["layers"]}
         self.assertEqual((by["Functional.linear.1.forward"], by["Tensor.__add__.1.forward"]), ("exact", "order"))
 
+    def test_attention_pairs_whatever_the_order_of_its_heads(self):
+        values = [random.Random(7).gauss(0, 1) for _ in range(48)]  # [B=1, N=2, S=6, D=4] as [B, S, N * D]
+        together = [values[(n * 6 + s) * 4 + d] for s in range(6) for n in range(2) for d in range(4)]
+        a = [call("Functional.scaled_dot_product_attention", 0, output_0=("F32", (1, 2, 6, 4), values))]
+        b = [call("NPU.npu_fusion_attention", 0, output_0=("F32", (1, 6, 8), together))]
+        extra = [call("Functional.relu", 0, output_0=tensor(matrix(1)))]  # or each would be a lone layer
+        status, report, _ = self.run_tool(extra + a, extra + b)
+        self.assertEqual(report["layers"][1]["candidate_name"], "NPU.npu_fusion_attention.0.forward")
+        self.assertEqual((status, report["layers"][1]["tier"]), (0, "exact"))
+
     def test_a_call_that_was_not_dumped_leaves_the_numbers_right(self):
         model = Model()
         rows = [call("Functional.relu", k, output_0=tensor(elementwise(lambda v, k=k: v + k, model.act)))
                 for k in range(4)]
         _, report, _ = self.run_tool(rows, rows[:1] + rows[2:])
         self.assertEqual(self.pairs(report), {row[0]: row[0] for row in rows[:1] + rows[2:]})
+
+    def test_calls_that_return_nothing_pair_by_what_they_take(self):
+        rows = [call("Distributed.all_reduce", k, input_0=tensor(matrix(k))) for k in range(4)]
+        _, report, _ = self.run_tool(rows, rows[:3])  # a run that died, or one call less
+        self.assertEqual(self.pairs(report), {row[0]: row[0] for row in rows[:3]})
 
     def test_equal_names_with_another_shape_are_compared_and_fail(self):
         model = Model()
@@ -359,6 +375,26 @@ class Pairing(unittest.TestCase):
         self.assertIn("called at model.py:42 in forward: y = self.fc(x)", self.text(*paths))
         self.assertNotIn("train.py", self.text(*paths))
         self.assertIn("train.py", self.text(*paths, "-v"))
+
+    def test_a_stack_may_be_that_of_a_traceback(self):
+        for line, words in (('  File "/app/model.py", line 3, in forward', "called at model.py:3 in forward"),
+                            ("File model.py, line 3", "called at model.py:3"),
+                            ("somewhere in the model", "called at somewhere in the model"), ("File , line x", "File , line x")):
+            paths = [write(self.dir, name, normdiff_dump([
+                ("fc", "Linear", {"output.0": tensor(matrix(seed))}, {}, {"stack": [line]})]))
+                     for name, seed in (("a", 1), ("b", 2))]
+            self.assertIn(words + "\n", self.text(*paths) + "\n", line)
+
+    def test_long_names_lose_what_all_of_them_have(self):
+        values = tensor(matrix(1))
+        names = ["Module.model.layers.%d.self_attn.query_projection.Linear.forward.0" % k for k in range(3)]
+        paths = [write(self.dir, name, normdiff_dump([
+            (layer, "Linear", {"output.0": values if k < first else tensor(matrix(9))}) for k, layer in enumerate(names)]))
+                 for name, first in (("a", 3), ("b", 1))]
+        done = subprocess.run([TOOL, *paths, "--lang", "en"], stdout=subprocess.PIPE,
+                              env=dict(os.environ, LC_ALL="C.UTF-8", COLUMNS="100"), check=False).stdout.decode()
+        self.assertIn("FIRST DIVERGING LAYER  #1  " + names[1], done)
+        self.assertRegex(done, r">  1  model\.layers\.1\.self_attn\.query_projection +Linear ")
 
     # --- maps -----------------------------------------------------------------------------------
 

@@ -100,7 +100,7 @@ static void write_sides(const char *root)
     folder_write(name, file.at, file.size);
     bytes_free(&file);
     snprintf(name, sizeof name, "%s/model/net.json", root);
-    folder_text(name, "{}");
+    folder_text(name, "{\"graph\": []}");
 }
 
 static void assert_ends(const char *path, const char *end)

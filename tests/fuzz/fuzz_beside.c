@@ -1,7 +1,7 @@
 /*
  * Any bytes as a file that is given beside the dumps: BESIDE is "graph" (--fusion, the ATC
- * graph as JSON) or "map" (--map, our rules and msprobe's YAML).  What was read is used on a
- * few layers, as pairing does.
+ * graph as JSON) or "map" (--map, our rules and msprobe's YAML).  What was read is used on
+ * a few layers, as pairing does.
  */
 #define _GNU_SOURCE /* mkstemp */
 #include <stdint.h>
@@ -15,9 +15,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const names[] = {
-    "conv1", "model/relu1", "model_conv1model_relu1", "Cell.part.fc.Dense.forward.0",
-    "Module.part.fc.Linear.forward.0", "Functional.linear.0.forward", "", "a.b.c.d"};
+static const char *const names[] = {"conv1",
+                                    "model/relu1",
+                                    "model_conv1model_relu1",
+                                    "Cell.part.fc.Dense.forward.0",
+                                    "Module.part.fc.Linear.forward.0",
+                                    "Functional.linear.0.forward",
+                                    "",
+                                    "a.b.c.d"};
 
 enum { NAMES = sizeof names / sizeof *names };
 
@@ -32,14 +37,22 @@ static struct dump *dump_make(struct arena *arena)
 
     if (dump == NULL)
         return NULL;
-    *dump = (struct dump){.arena = arena, .layers = layers, .layer_count = NAMES,
-                          .root_fd = -1, .order = ND_ORDER_NAME, .path = "dump"};
+    *dump = (struct dump){.arena = arena,
+                          .layers = layers,
+                          .layer_count = NAMES,
+                          .root_fd = -1,
+                          .order = ND_ORDER_NAME,
+                          .path = "dump"};
     for (size_t i = 0; i < NAMES; i++) {
         for (size_t s = 0; s < 3; s++)
             slots[i][s] = (struct dump_slot){.name = slot_names[s], .has_shape = true};
-        layers[i] = (struct dump_layer){.name = names[i], .type = "Linear", .step = -1,
-                                        .rank = -1, .micro_step = (int64_t)i % 3 - 1,
-                                        .slots = slots[i], .slot_count = 3};
+        layers[i] = (struct dump_layer){.name = names[i],
+                                        .type = "Linear",
+                                        .step = -1,
+                                        .rank = -1,
+                                        .micro_step = (int64_t)i % 3 - 1,
+                                        .slots = slots[i],
+                                        .slot_count = 3};
         list[i] = &layers[i];
     }
     return dump;
@@ -50,7 +63,9 @@ static void use_file(const char *path)
     struct arena *arena = nd_arena_new();
     struct dump *dump = arena == NULL ? NULL : dump_make(arena);
     struct nd_options options = {.step = -1, .rank = -1};
-    struct comparison comparison = {.arena = arena, .options = &options, .dump = {dump, dump}};
+    struct comparison comparison = {
+        .arena = arena, .options = &options, .dump = {dump, dump}
+    };
     struct nd_error error;
 
     if (strcmp(BESIDE, "graph") == 0)

@@ -225,6 +225,20 @@ class Reports(unittest.TestCase):
         self.assertIn("without a partner, in the reference: <conv>, relu", page.text())
         self.assertIn("without a partner, in the candidate: <fused>", page.text())
 
+    def test_html_ranks_the_layers_of_a_candidate_in_a_narrower_type(self):
+        values = [[1.0 + i / 7 + k / 3 for i in range(64)] for k in range(6)]
+        def layers(dtype, off):
+            return [("l%d" % k, "ReLU", {"input.0": (dtype, [64], one),
+                                         "output.0": (dtype, [64], [v * (1 + off * (k == 4)) for v in one])})
+                    for k, one in enumerate(values)]
+        paths = [write(self.here, "gpu.dump", normdiff_dump(layers("F32", 0))),
+                 write(self.here, "npu.dump", normdiff_dump(layers("F16", 0.02)))]
+        ranked = json.loads(run("-f", "json", *paths))["lowered"]["ranked"]
+        self.assertEqual([one["layer"] for one in ranked], ["l4"])
+        page = self.check_page(run("-f", "html", *paths))
+        start = page.text().index("float16 in ")
+        self.assertIn("#4 l4", page.text()[start:start + 300])
+
     def test_html_lists_a_dump(self):
         reference, _ = pair(self.here, HOSTILE, [0] * len(HOSTILE))
         page = self.check_page(run("--list", "-f", "html", reference, status=0)
@@ -287,6 +301,11 @@ class Reports(unittest.TestCase):
         for i, name in enumerate(HOSTILE[1:5], 1):
             self.assertIn("#%d %s" % (i, name), titles)
         self.assertIn("#5 line\\x0abreak\\x0d%0A,:", titles)
+
+    def test_github_passes_warnings_on(self):
+        reference, _ = pair(self.here, ["a"], [0])
+        commands, _ = self.commands(run("-f", "github", reference, reference, status=0))
+        self.assertEqual(commands, [("warning", {"title": "normdiff"}, "both operands are the same path")])
 
     def test_a_layer_that_is_missing_has_no_figures(self):
         paths = pair(self.here, ["a", "b"], [0, 0], ["a"])

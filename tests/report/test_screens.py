@@ -204,6 +204,27 @@ class Screens(unittest.TestCase):
         for identifier in ("fault", "origin", "statistics", "squeezed", "nonfinite", "layout"):
             self.assertTrue(self.run_tool("--explain", identifier, status=0).startswith(identifier))
 
+    def test_the_page_of_all_causes_is_sound_markdown(self):
+        for language in ("en", "zh"):
+            text = self.run_tool("--explain", "all", "-f", "markdown", "--lang", language, status=0)
+            titles = re.findall(r"(?m)^### (\S+)$", text)
+            self.assertEqual(titles, self.causes())
+            self.assertLessEqual(set(re.findall(r"\]\(#([^)]+)\)", text)), set(titles))
+            self.assertEqual(text.count("\n- [`"), len(titles))
+            for line in text.splitlines():
+                self.assertEqual(line.count("`") % 2, 0, line)
+                self.assertNotIn("``", line)
+                if not line.startswith("### "):
+                    line = re.sub(r"`[^`]*`|\]\(#[^)]*\)", "", line)
+                    self.assertNotRegex(line, r"(?<!\\)_", "a bare _ may begin emphasis")
+
+    def test_shells_complete_the_causes(self):
+        for shell in ("bash", "zsh", "fish"):
+            lines = [line for line in self.run_tool("--completion", shell, status=0).splitlines() if "one_plus_weight" in line]
+            self.assertEqual(len(lines), 1, shell)
+            for cause in ["list", "all"] + self.causes():
+                self.assertRegex(lines[0], r"\b%s\b" % cause)
+
     def test_an_unknown_id_is_trouble(self):
         for arguments in (("--explain", "nothing"), ("--explain", "eps", "-f", "json"), ("--explain", ""),
                           ("--explain", "x" * 5000), ("--explain", "status.ok.")):

@@ -55,14 +55,20 @@ struct fixture {
     struct nd_error   err;
 };
 
-static enum nd_status align(struct fixture *fixture, const struct spec *a, const struct spec *b)
+static enum nd_status align_in(struct fixture *fixture, const struct spec *a, const struct spec *b,
+                               enum nd_order order)
 {
     fixture->arena = nd_arena_new();
     fixture->options.step = fixture->options.rank = -1;
     fixture->comparison = (struct comparison){.arena = fixture->arena, .options = &fixture->options};
-    fixture->comparison.dump[0] = build(fixture->arena, a, ND_ORDER_RECORDED);
-    fixture->comparison.dump[1] = build(fixture->arena, b, ND_ORDER_RECORDED);
+    fixture->comparison.dump[0] = build(fixture->arena, a, order);
+    fixture->comparison.dump[1] = build(fixture->arena, b, order);
     return nd_align(&fixture->comparison, &fixture->err);
+}
+
+static enum nd_status align(struct fixture *fixture, const struct spec *a, const struct spec *b)
+{
+    return align_in(fixture, a, b, ND_ORDER_RECORDED);
 }
 
 /* "reference=candidate/match" for every layer, in order. */
@@ -141,6 +147,71 @@ static void order_pairs_equal_types_and_shapes_of_one_parent(void **state)
               (const struct spec[]){{"p.x", "Linear", 0, 4}, {"p.z", "Linear", 0, 8}, {"q.y", "Norm", 0, 4}, {0}}),
         ND_OK);
     assert_pairs(&f, "p.a#0=p.x#0/order p.b#0=-#0/none p.c#0=p.z#0/order");
+}
+
+static void without_an_order_names_give_the_places(void **state)
+{
+    struct fixture f = {0};
+
+    (void)state;
+    assert_int_equal(
+        align_in(&f, (const struct spec[]){{"p.c", "Linear", 0, 8}, {"p.a", "Linear", 0, 4}, {0}},
+                 (const struct spec[]){{"p.z", "Linear", 0, 8}, {"p.x", "Linear", 0, 4}, {0}}, ND_ORDER_NAME),
+        ND_OK);
+    assert_pairs(&f, "p.a#0=p.x#0/order p.c#0=p.z#0/order");
+}
+
+static void order_does_not_pair_across_what_is_paired(void **state)
+{
+    struct fixture f = {0};
+
+    (void)state;
+    assert_int_equal(
+        align(&f, (const struct spec[]){{"a", "Norm", 0, 4}, {"fc", "Linear", 0, 4}, {"b", "Norm", 0, 4}, {0}},
+              (const struct spec[]){{"fc", "Linear", 0, 4}, {"c", "Norm", 0, 4}, {0}}),
+        ND_OK);
+    assert_pairs(&f, "a#0=-#0/none fc#0=fc#0/exact b#0=c#0/order");
+}
+
+static void calls_pair_with_modules_of_their_kind_and_shape(void **state)
+{
+    struct fixture f = {0};
+
+    (void)state;
+    assert_int_equal(
+        align(&f, (const struct spec[]){{"Module.a.relu.forward.0", "relu", 0, 4},
+                                        {"Module.b.tanh.forward.0", "tanh", 0, 4},
+                                        {"Module.c.relu.forward.0", "relu", 0, 8}, {0}},
+              (const struct spec[]){{"Torch.relu.0.forward", "relu", 0, 4}, {"Torch.relu.1.forward", "relu", 1, 2},
+                                    {"Torch.relu.2.forward", "relu", 2, 8}, {0}}),
+        ND_OK);
+    assert_pairs(&f, "Module.a.relu.forward.0#0=Torch.relu.0.forward#0/order "
+                     "Module.b.tanh.forward.0#0=-#0/none "
+                     "Module.c.relu.forward.0#0=Torch.relu.2.forward#2/order");
+}
+
+/* More calls than a whole table of them would have room for. */
+static void a_long_span_is_paired_along_its_diagonal(void **state)
+{
+    enum { CALLS = 6000 };
+    static const char *const types[] = {"relu", "tanh", "gelu"};
+    static struct spec       a[CALLS + 1], b[CALLS + 1];
+    static char              names[2][CALLS][40];
+    struct fixture           f = {0};
+
+    (void)state;
+    for (int i = 0; i < CALLS; i++) {
+        snprintf(names[0][i], sizeof names[0][i], "Module.m%d.forward.0", i);
+        snprintf(names[1][i], sizeof names[1][i], "Torch.%s.%d.forward", types[i % 3], i / 3);
+        a[i] = (struct spec){names[0][i], types[i % 3], 0, 1 + (uint64_t)(i % 7)};
+        b[i] = (struct spec){names[1][i], types[i % 3], i / 3, 1 + (uint64_t)(i % 7)};
+    }
+    assert_int_equal(align(&f, a, b), ND_OK);
+    for (size_t i = 0; i < CALLS; i++) {
+        assert_non_null(f.comparison.layers[i].side[1]);
+        assert_string_equal(f.comparison.layers[i].side[1]->name, names[1][i]);
+    }
+    nd_arena_free(f.arena);
 }
 
 static void one_layer_each_is_a_pair_whatever_the_names(void **state)
@@ -251,6 +322,10 @@ int main(void)
         cmocka_unit_test(wrappers_separators_and_synonyms_are_looked_through),
         cmocka_unit_test(a_class_at_the_end_of_a_name_is_looked_through),
         cmocka_unit_test(order_pairs_equal_types_and_shapes_of_one_parent),
+        cmocka_unit_test(without_an_order_names_give_the_places),
+        cmocka_unit_test(order_does_not_pair_across_what_is_paired),
+        cmocka_unit_test(calls_pair_with_modules_of_their_kind_and_shape),
+        cmocka_unit_test(a_long_span_is_paired_along_its_diagonal),
         cmocka_unit_test(one_layer_each_is_a_pair_whatever_the_names),
         cmocka_unit_test(nothing_in_common_is_an_error),
         cmocka_unit_test(a_pattern_that_selects_nothing_is_an_error),

@@ -529,6 +529,9 @@ static void elements_of_every_size_are_gathered_from_long_and_from_short_rows(vo
         {"FRACTAL_Z", 16, {4, {20, 35, 3, 3}}  },
         {"FRACTAL_Z", 8,  {4, {20, 35, 1, 130}}},
         {"HWCN",      0,  {4, {12, 6, 2, 3}}   },
+        {"NDC1HWC0",  16, {5, {2, 20, 5, 3, 33}}},
+        {"NDC1HWC0",  16, {5, {1, 40, 70, 1, 9}}},
+        {"FRACTAL_NZ", 16, {3, {3, 70, 600}}   },
     };
     static const enum nd_dtype types[] = {ND_DTYPE_u8, ND_DTYPE_u16, ND_DTYPE_u32,
                                           ND_DTYPE_u64, ND_DTYPE_c64, ND_DTYPE_c128};
