@@ -44,10 +44,16 @@ static void eps_recover(struct subject *subject, struct eps_evidence *evidence)
     if (!subject->has_formula || study->mode == NORM_MODE_AFFINE)
         return;
     if (!study->weights_known) {
-        if (!nd_eps_of_reference(formula, &evidence->fit[study->fitted_on]))
+        struct eps_fit *own = &evidence->fit[study->fitted_on];
+        /* A BatchNorm's weight takes up whatever eps makes of its one row. */
+        if (subject->norm->grouping == NORM_CHANNEL)
+            *own = (struct eps_fit){.eps = before,
+                                    .sigma = HUGE_VAL,
+                                    .upper = HUGE_VAL,
+                                    .residual = study->residual[study->fitted_on].rel};
+        else if (!nd_eps_of_reference(formula, own))
             return;
         evidence->has[study->fitted_on] = true;
-        const struct eps_fit *own = &evidence->fit[study->fitted_on];
         if (!own->identifiable && before <= own->upper)
             (void)nd_eps_profile(formula, before);
     }
@@ -93,7 +99,7 @@ static void eps_place(struct eps_evidence *evidence, int from, double assumed)
     if (isnan(evidence->declared[from])) {
         for (size_t i = 0; i < nd_eps_common_count; i++)
             if (nd_eps_common[i] > apart - 3 * other->sigma &&
-                nd_eps_common[i] < apart + evidence->fit[from].upper &&
+                nd_eps_common[i] < apart + fmin(evidence->fit[from].upper, assumed) &&
                 fabs(nd_eps_common[i] - other->eps) < 0.2 * other->eps) {
                 other->eps = nd_eps_common[i];
                 break;

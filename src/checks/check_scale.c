@@ -96,6 +96,19 @@ static void scale_batch(struct subject *subject, const struct norm_model *model)
 
 /* --- stories -------------------------------------------------------------------------- */
 
+/*
+ * Two numbers a channel always fit best.  What has no free number and leaves next to
+ * nothing of the error is the better answer, if not much more is left than rounding.
+ */
+static double scale_penalty(const struct subject *subject, double left)
+{
+    const double next_to_nothing = 0.02 * subject->unexplained;
+
+    return subject->own->roundoff > 0x1p-24
+               ? 0.02
+               : fmin(fmax(log(next_to_nothing / fmax(left, 1e-9)), 0.02), 3.5);
+}
+
 /* The story as a hypothesis; `behind` is how much less likely it is than the first. */
 static void scale_tell(struct subject *subject, const struct channel_table *table,
                        const struct told *told, double behind)
@@ -116,7 +129,8 @@ static void scale_tell(struct subject *subject, const struct channel_table *tabl
                &(struct hypothesis){
                    .id = row->id,
                    .residual = table->residual[subject->side],
-                   .penalty = 0.02 + fmin(behind, 100) / 100,
+                   .penalty = scale_penalty(subject, table->residual[subject->side]) +
+                              fmin(behind, 100) / 100,
                    .is_free = true,
                    .is_weak = behind > SAME,
                    .side = is_candidate ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE,

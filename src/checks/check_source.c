@@ -86,48 +86,13 @@ static void source_parted(struct subject *subject)
         ND_PROPOSE(subject, parted, ND_NUMBER("median", subject->origin->weights_median));
 }
 
-/* The same layer one step before: its weights and its gradients' largest error. */
-struct step_before {
-    bool weights_agree, has_gradients;
-    double gradient;
-};
-
-static struct step_before source_before(const struct subject *subject)
+/* The weights were equal one step before, and the optimiser made them differ. */
+static bool source_is_update(const struct subject *subject)
 {
-    struct step_before before = {.weights_agree = false};
-
-    for (size_t i = subject->index; i-- > 0;) {
-        const struct nd_layer *layer = &subject->input->result->layers[i];
-        const struct slot_group *params = &subject->facts[i].params;
-        if (layer->step != subject->layer->step - 1 || layer->rank != subject->layer->rank ||
-            strcmp(layer->name, subject->layer->name) != 0)
-            continue;
-        if (params->seen > 0)
-            before.weights_agree = params->equal || params->rel <= nd_floor(0x1p-24);
-        for (size_t s = 0; s < layer->slot_count; s++) {
-            const struct nd_slot *slot = &layer->slots[s];
-            if (!nd_slot_is(slot, "grad") || slot->tier > ND_TIER_FAULT)
-                continue;
-            before.has_gradients = true;
-            before.gradient = fmax(before.gradient, nd_slot_rel(slot));
-        }
-    }
-    return before;
-}
-
-/* Equal weights and agreeing gradients, and other weights a step later. */
-static void source_optimizer(struct subject *subject)
-{
-    const struct slot_group *params = &subject->own->params;
-
-    if (subject->layer->step < 1 || params->count == 0 || params->equal)
-        return;
-    const struct step_before before = source_before(subject);
-    const struct hypothesis update = {
-        .id = "optimizer_update", .residual = (double)NAN, .is_certain = true, .penalty = -1};
-    if (before.weights_agree && before.has_gradients && before.gradient < params->rel / 8)
-        ND_PROPOSE(subject, update, ND_NUMBER("drift", params->rel),
-                   ND_NUMBER("gradient", before.gradient));
+    for (size_t i = 0; i < subject->hypothesis_count; i++)
+        if (strcmp(subject->hypotheses[i].id, "optimizer_update") == 0)
+            return true;
+    return subject->kind == ORIGIN_UPDATE;
 }
 
 /* Nothing dumped stands before this layer: its input or its weights may be to blame. */
@@ -156,17 +121,16 @@ static void source_unseen(struct subject *subject)
 static void source_run(struct subject *subject, struct nd_finding *finding)
 {
     (void)finding;
+    if (source_is_update(subject))
+        return;
     if (subject->kind == ORIGIN_INPUT)
         source_input(subject);
     else if (subject->kind == ORIGIN_WEIGHTS)
         source_weights(subject);
     else
         source_unseen(subject);
-    if (subject->kind == ORIGIN_INPUT)
-        return;
-    if (subject->kind != ORIGIN_WEIGHTS)
+    if (subject->kind != ORIGIN_INPUT && subject->kind != ORIGIN_WEIGHTS)
         source_parted(subject);
-    source_optimizer(subject);
 }
 
 const struct check nd_check_source = {.id = "source", .run = source_run};

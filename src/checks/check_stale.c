@@ -236,6 +236,16 @@ static void stale_folded(struct subject *subject)
         nd_propose(subject, &other);
 }
 
+/* Runs over one batch in several steps repeat themselves: only the side that is thought to
+ * be wrong may hold what an earlier step left. */
+static bool stale_is_repeat(const struct subject *subject, int side, size_t i)
+{
+    const struct nd_layer *layer = &subject->input->result->layers[i];
+
+    return side != subject->side &&
+           (layer->step != subject->layer->step || layer->rank != subject->layer->rank);
+}
+
 /* The latest earlier output of either side that is equal; NULL: none. */
 static const char *stale_source(const struct subject *subject, int side,
                                 const struct tensor_view *out)
@@ -244,7 +254,7 @@ static const char *stale_source(const struct subject *subject, int side,
         for (int from = 0; from < 2; from++) {
             const int of = from == 0 ? side : !side;
             const struct layer_view *layer = subject->input->layers[i].side[of];
-            if (layer == NULL || layer->container)
+            if (layer == NULL || layer->container || stale_is_repeat(subject, side, i))
                 continue;
             if (stale_equal(out, stale_view(layer, subject->slot->name)) ||
                 (strcmp(subject->slot->name, "output.0") != 0 &&

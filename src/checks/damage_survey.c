@@ -72,8 +72,8 @@ static bool survey_range(struct subject *subject, const struct survey *survey,
     survey_propose(subject, survey, "memory_overwritten", survey->outside,
                    (double)len / (double)survey->count, nd_phrase_plain(NULL), params,
                    sizeof params / sizeof *params);
-    finding->evidence = ND_PHRASE(subject->arena, "finding.damage.range", params[0],
-                                  params[1], params[2]);
+    finding->evidence =
+        ND_PHRASE(subject->arena, "finding.damage.range", params[0], params[1], params[2]);
     finding->advice = nd_phrase_plain("cause.memory_overwritten.advice");
     return true;
 }
@@ -126,15 +126,14 @@ static bool survey_box(struct subject *subject, const struct survey *survey, uin
     const struct nd_param params[] = {
         ND_WORD("block", box_text(subject, survey, rank)),
         ND_NUMBER("count", (double)volume), ND_NUMBER("total", (double)survey->count),
-        ND_NUMBER("residual", survey->good),
-        ND_NUMBER("is_candidate", subject->side)};
+        ND_NUMBER("residual", survey->good), ND_NUMBER("is_candidate", subject->side)};
     survey_propose(subject, survey, "memory_overwritten", survey->good,
                    (double)volume / (double)survey->count,
                    nd_phrase_make(subject->arena, "summary.memory_overwritten.block",
                                   params, sizeof params / sizeof *params),
                    params, 3);
-    finding->evidence = ND_PHRASE(subject->arena, "finding.damage.block", params[0],
-                                  params[1], params[2]);
+    finding->evidence =
+        ND_PHRASE(subject->arena, "finding.damage.block", params[0], params[1], params[2]);
     finding->advice = nd_phrase_plain("advice.tail");
     return true;
 }

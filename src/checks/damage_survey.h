@@ -1,5 +1,6 @@
 /*
- * Damage in an output of which the checks see a part (see window.h): it lies somewhere else.
+ * Damage in an output of which the checks see a part (see window.h): it lies somewhere
+ * else.
  */
 #ifndef ND_CHECKS_DAMAGE_SURVEY_H
 #define ND_CHECKS_DAMAGE_SURVEY_H

@@ -49,7 +49,8 @@ static bool check_applies(const struct check *check, const struct subject *subje
 static bool is_from_outside(const struct subject *subject)
 {
     return !subject->is_rounded_input &&
-           (subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP);
+           (subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP ||
+            subject->kind == ORIGIN_UPDATE);
 }
 
 static bool ends_with(const char *text, const char *end)

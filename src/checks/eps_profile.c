@@ -56,7 +56,8 @@ static void eps_search_profile(struct formula *formula, struct eps_fit *ret)
             low = c;
     }
     const double eps = pow(10, (low + high) / 2), h = 0.05;
-    const double at = nd_eps_profile(formula, eps), up = nd_eps_profile(formula, eps * (1 + h));
+    const double at = nd_eps_profile(formula, eps),
+                 up = nd_eps_profile(formula, eps * (1 + h));
     const double down = nd_eps_profile(formula, eps * (1 - h));
     const double bend = (up * up - 2 * at * at + down * down) / (eps * h * eps * h);
     *ret = (struct eps_fit){.eps = eps, .residual = at, .rows = formula->sample.count};

@@ -9,7 +9,8 @@
 bool nd_flat_outside(const struct subject *subject)
 {
     return !subject->is_rounded_input &&
-           (subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP);
+           (subject->kind == ORIGIN_INPUT || subject->kind == ORIGIN_GAP ||
+            subject->kind == ORIGIN_UPDATE);
 }
 
 bool nd_flat_asked(const struct subject *subject)

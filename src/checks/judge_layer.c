@@ -56,6 +56,13 @@ static double input_allowance(const struct walk *walk, size_t i, const struct nd
         &walk_layer(walk, (*ret_producer)->layer)->slots[(*ret_producer)->slot]);
 }
 
+/* The layer took an input in another order for what it was: its output is off, and not by
+ * the order alone. */
+static bool order_matters(const struct layer_facts *facts)
+{
+    return !facts->layout_found && facts->out.rel > 1e-2;
+}
+
 /* An input that differs although everything that could have made it agrees. */
 static bool input_unexplained(const struct walk *walk, size_t i, const struct nd_slot *slot,
                               const struct producer **ret_producer)
@@ -67,7 +74,7 @@ static bool input_unexplained(const struct walk *walk, size_t i, const struct nd
     /* Statistics are never exact: integers whose prints are equal do not differ. */
     if (nd_slot_is_integer(slot))
         return slot->drift > 0 && walk->worst <= nd_floor(0x1p-24) * JUMP && !walk->is_bad;
-    if (!nd_slot_measured(slot) || nd_slot_found(slot))
+    if (!nd_slot_measured(slot) || (nd_slot_found(slot) && !order_matters(&walk->facts[i])))
         return false;
     const double rel = nd_slot_rel(slot);
     if (!(rel > input_limit(slot)))
@@ -336,9 +343,11 @@ void nd_walk_judge(struct walk *walk, size_t i)
         walk->origin->roles[i] = ND_ROLE_CONTAINER;
         return;
     }
-    if (!facts->pair || facts->out.seen == 0)
+    if (!facts->pair)
         return;
-    if (judge_inputs(walk, i) || judge_nonfinite(walk, i))
+    if (facts->out.seen > 0 && (judge_inputs(walk, i) || judge_nonfinite(walk, i)))
+        return;
+    if (nd_walk_judge_update(walk, i) || facts->out.seen == 0)
         return;
     if (facts->out.equal) {
         say(walk, i, ND_ROLE_CLEAN, ORIGIN_NONE, nd_phrase_plain("why.exact"));

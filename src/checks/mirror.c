@@ -80,9 +80,13 @@ static void mirror_tell(struct subject *subject, const struct subject *mirror,
     struct hypothesis told = *found;
     const double floor = fmax(found->floor, mirror->floor);
 
+    const double error = fmin(mirror->unexplained, subject->unexplained);
+    const bool is_exact = found->residual <= 2.5 * floor && found->residual < 0.5 * error;
+    /* Not quite rounding, but next to nothing of the error. */
+    const bool is_close = found->residual <= 0.02 * error && found->residual <= 16 * floor;
+
     if (found->is_free || found->is_certain || found->is_weak || found->is_declared ||
-        !(found->residual <= 2.5 * floor) ||
-        !(found->residual < 0.5 * fmin(mirror->unexplained, subject->unexplained)))
+        !(is_exact || is_close))
         return;
     told.floor = floor;
     told.side = found->side == ND_SIDE_CANDIDATE   ? ND_SIDE_REFERENCE

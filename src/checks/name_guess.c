@@ -12,17 +12,19 @@ struct guess {
     const char *types[NAME_GUESSES];
 };
 
+/* clang-format off */
 static const struct guess guesses[] = {
-    {"bn bn[0-9]* batchnorm* *bn",               {"BatchNorm2d", NULL, NULL}            },
-    {"gn gn[0-9]* groupnorm*",                   {"GroupNorm", NULL, NULL}              },
-    {"rmsnorm* *rms",                            {"RMSNorm", NULL, NULL}                },
+    {"bn bn[0-9]* batchnorm* *bn", {"BatchNorm2d"}},
+    {"gn gn[0-9]* groupnorm*",     {"GroupNorm"}},
+    {"rmsnorm* *rms",              {"RMSNorm"}},
     {"ln ln[0-9a-z] ln[0-9]* *norm *norm[0-9]* layernorm* norm*",
-     {"LayerNorm", "RMSNorm", "GroupNorm"}                                             },
-    {"drop* *dropout* *drop",                    {"Dropout", NULL, NULL}                },
-    {"softmax* *softmax",                        {"Softmax", NULL, NULL}                },
+     {"LayerNorm", "RMSNorm", "GroupNorm"}},
+    {"drop* *dropout* *drop",      {"Dropout"}},
+    {"softmax* *softmax",          {"Softmax"}},
     {"gelu* silu* swish* relu* *relu* act act[0-9]* actfn activation* *act",
-     {"ReLU", "SiLU", "GELU"}                                                          },
+     {"ReLU", "SiLU", "GELU"}},
 };
+/* clang-format on */
 
 /* The last part of a dotted name that is no number: "layers.3.ln_1" -> "ln_1",
  * "features.4.act.0" -> "act". */

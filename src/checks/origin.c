@@ -122,8 +122,11 @@ enum nd_status nd_origin_find(const struct diagnosis_input *input,
 
     if (!origin_allocate(ret_origin, arena, layers) ||
         !nd_weights_weigh(input, facts, &walk.weights) ||
-        !nd_producers_make(input->result, &walk.producers))
+        !nd_steps_index(input->result, &walk.steps) ||
+        !nd_producers_make(input->result, &walk.producers)) {
+        nd_steps_done(&walk.steps);
         return nd_fail_memory(err);
+    }
     for (size_t i = 0; i < layers; i++) {
         walk_start(&walk, i);
         nd_walk_judge(&walk, i);
@@ -131,7 +134,8 @@ enum nd_status nd_origin_find(const struct diagnosis_input *input,
         ret_origin->expected[i] = expectation(&walk, i);
         if (ret_origin->first == ND_NO_INDEX && ret_origin->kinds[i] != ORIGIN_NONE) {
             ret_origin->first = i;
-            ret_origin->slot = facts[i].out.worst;
+            ret_origin->slot = ret_origin->kinds[i] == ORIGIN_UPDATE ? walk.update_slot
+                                                                     : facts[i].out.worst;
         }
     }
     if (ret_origin->first == ND_NO_INDEX)
@@ -139,5 +143,6 @@ enum nd_status nd_origin_find(const struct diagnosis_input *input,
     ret_origin->weights_parted = walk.weights.has_parted;
     ret_origin->weights_median = walk.weights.median;
     nd_producers_done(&walk.producers);
+    nd_steps_done(&walk.steps);
     return ND_OK;
 }

@@ -13,6 +13,7 @@ enum origin_kind {
     ORIGIN_INPUT,     /* the model's own input differs */
     ORIGIN_GAP,       /* its input differs, but no layer that was compared made it differ */
     ORIGIN_WEIGHTS,   /* its parameters differ, and stand out */
+    ORIGIN_UPDATE,    /* the optimiser moved them differently */
     ORIGIN_REPLAY,    /* its output does not follow from its input */
     ORIGIN_BOUND,     /* its output is further off than its input can explain */
     ORIGIN_GROWTH,    /* no inputs dumped: far above the layers before it */

@@ -69,9 +69,9 @@ static double replay_gate(double roundoff, struct leeway leeway)
 }
 
 /*
- * In 16 bits honest sides leave one rounding each, 0.40 to 0.63 u.  The gate is wider than
- * that, for kernels that round more often on both sides; but a reference that stands out
- * beside a candidate that follows is the one to look at.
+ * Honest sides leave about one rounding each: 0.40 to 0.63 u in 16 bits, 1.4 u in 32.  The
+ * gate is wider than that, for kernels that round more often on both sides; but a
+ * reference that stands out beside a candidate that follows is the one to look at.
  */
 static bool reference_stands_out(const struct replay *replay, double roundoff,
                                  struct leeway leeway)
@@ -79,9 +79,11 @@ static bool reference_stands_out(const struct replay *replay, double roundoff,
     const struct residual *reference = &replay->residual[0];
     const struct residual *candidate = &replay->residual[1];
     const double least = fmax(FLOOR_OF_ROUNDOFF * roundoff, hypot(leeway.rel, leeway.fit));
+    const bool half = roundoff > SINGLE;
 
-    return roundoff > SINGLE && candidate->n > 0 && candidate->mismatches == 0 &&
-           candidate->rel <= 0.8 * roundoff &&
+    return candidate->n > 0 && candidate->mismatches == 0 &&
+           candidate->rel <= (half ? 0.8 : 2) * roundoff &&
+           reference->rel > (half ? 0 : 2e-6) &&
            reference->rel > RESIDUAL_FACTOR * fmax(candidate->rel, least);
 }
 

@@ -1,9 +1,10 @@
 /*
  * Recomputing an element in float64 costs about as much as comparing thirty, and the first
  * diverging layer is looked at besides.  A dump of a few million elements is recomputed
- * whole, which takes a moment; of larger ones each layer gives a sample.  A sample of 2^16 elements still shows a coherent error of half the
- * rounding of one element with a hundred standard errors; what is local is looked for at
- * the worst element, which the comparison knows.
+ * whole, which takes a moment; of larger ones each layer gives a sample.  A sample of 2^16
+ * elements still shows a coherent error of half the rounding of one element with a hundred
+ * standard errors; what is local is looked for at the worst element, which the comparison
+ * knows.
  */
 #include "checks/replay_budget.h"
 
@@ -13,13 +14,23 @@
 
 #include "ops/op.h"
 
-enum { FREE_ELEMENTS = 1 << 24, COMPARED_PER_REPLAYED = 64, LEAST_BITS = 16, MOST_BITS = 22 };
+enum {
+    FREE_ELEMENTS = 1 << 24,
+    COMPARED_PER_REPLAYED = 64,
+    LEAST_BITS = 16,
+    MOST_BITS = 22
+};
 
 /* Elements of a norm's replay, over those of other formulas: cheap, but they tell less. */
 enum { NORM_OVER_OTHERS = 4 };
 
 /* Multiply-adds: a quarter of a second of one thread, and one for every few compared. */
-enum { FREE_TERMS = 1 << 27, COMPARED_PER_TERM = 8, LEAST_TERMS = 1 << 16, MOST_TERMS = 1 << 22 };
+enum {
+    FREE_TERMS = 1 << 27,
+    COMPARED_PER_TERM = 8,
+    LEAST_TERMS = 1 << 16,
+    MOST_TERMS = 1 << 22
+};
 
 /* What can be recomputed of one layer. */
 struct demand {
@@ -77,8 +88,8 @@ struct replay_budget nd_replay_budget(const struct nd_result *result)
             compared += result->layers[i].slots[s].n;
     }
     const uint64_t room = FREE_ELEMENTS + compared / COMPARED_PER_REPLAYED;
-    while (bits > LEAST_BITS && (demands == NULL || cost_under(demands, result->layer_count,
-                                                               bits) > room))
+    while (bits > LEAST_BITS &&
+           (demands == NULL || cost_under(demands, result->layer_count, bits) > room))
         bits--;
     budget.norm = (uint64_t)1 << bits;
     budget.other = budget.norm / NORM_OVER_OTHERS;

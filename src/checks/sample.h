@@ -33,7 +33,8 @@ void nd_sample_done(struct sample *sample);
 
 /* Every so manieth row, until no more than `elements` (or one row) are left.  False without
  * memory. */
-bool nd_sample_thin(const struct sample *sample, uint64_t elements, struct sample *ret_thin);
+bool nd_sample_thin(const struct sample *sample, uint64_t elements,
+                    struct sample *ret_thin);
 
 /* Elements of both sides' input.0 and output.0 agree in shape and can be replayed. */
 bool nd_sample_possible(const struct layer_pair_view *pair, unsigned inputs,

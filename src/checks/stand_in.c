@@ -69,8 +69,8 @@ void nd_stand_in_done(struct stand_in *stand_in)
     *stand_in = (struct stand_in){.count = 0};
 }
 
-/* A norm's channel is its normalised input's, scaled and shifted: r^2 of that over some rows
- * of a few channels.  Unrelated tensors reach a tenth by chance. */
+/* A norm's channel is its normalised input's, scaled and shifted: r^2 of that over some
+ * rows of a few channels.  Unrelated tensors reach a tenth by chance. */
 static double norm_relation(const struct tensor_view *from, const struct tensor_view *to,
                             uint64_t n, double *row)
 {

@@ -28,7 +28,8 @@ const char *nd_say_number(const struct subject *subject, double value)
     return text == NULL ? "" : text;
 }
 
-/* --- the part that is looked at --------------------------------------------------------- */
+/* --- the part that is looked at -----------------------------------------------------------
+ */
 
 /* Most elements of a tensor that every check reads again, some of them a dozen times: with
  * four million all of them take a second. */

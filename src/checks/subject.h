@@ -119,7 +119,8 @@ double nd_flat_misfit(const struct subject *subject, const double *expected,
 /* The layer itself is at fault, not what came in. */
 static inline bool nd_subject_is_own(const struct subject *subject)
 {
-    return subject->kind != ORIGIN_INPUT && subject->kind != ORIGIN_GAP;
+    return subject->kind != ORIGIN_INPUT && subject->kind != ORIGIN_GAP &&
+           subject->kind != ORIGIN_UPDATE;
 }
 
 /* The side that is thought to be wrong. */

@@ -49,8 +49,8 @@ static int ascending(const void *a, const void *b)
  * are wrong that no part stands out. */
 static bool survey_level(struct surveying *of, double floor)
 {
-    const uint64_t count = of->actual->count < SURVEY_MEDIAN ? of->actual->count
-                                                             : SURVEY_MEDIAN;
+    const uint64_t count =
+        of->actual->count < SURVEY_MEDIAN ? of->actual->count : SURVEY_MEDIAN;
     double *error = malloc(SURVEY_MEDIAN * sizeof *error), squares = 0;
     uint64_t n = 0, bad = 0;
 
@@ -58,7 +58,8 @@ static bool survey_level(struct surveying *of, double floor)
         return false;
     for (uint64_t i = 0; i < count; i++) {
         /* Not a multiple of any axis: every channel gets its turn. */
-        const uint64_t at = i * (of->actual->count / count) + i % (of->actual->count / count);
+        const uint64_t at =
+            i * (of->actual->count / count) + i % (of->actual->count / count);
         const double z = nd_view_at(of->expected, at);
         const double e = fabs(nd_view_at(of->actual, at) - z);
         error[i] = isfinite(e) ? e : 0;
@@ -278,8 +279,7 @@ static void survey_channels(const struct surveying *of, struct survey *ret)
         struct pair_sum sum = {0, 0};
         for (int i = 0; i < SURVEY_STRIPES; i++)
             sum_add(&sum, of->stripes[i].channel[c]);
-        const double rel =
-            sqrt(sum.ee / each) / fmax(sqrt(sum.zz / each), 1e-3 * of->rms);
+        const double rel = sqrt(sum.ee / each) / fmax(sqrt(sum.zz / each), 1e-3 * of->rms);
         sum_add(&others, sum);
         if (rel > highest) {
             highest = rel;

@@ -13,13 +13,13 @@ struct survey {
     double floor;   /* relative error that is usual: half of the elements stay below */
     double rms;     /* of the expected values */
     uint64_t bad;   /* elements that are further off, */
-    uint64_t first, last;                           /* the first and last of them, */
+    uint64_t first, last;                         /* the first and last of them, */
     uint64_t low[ND_MAX_RANK], high[ND_MAX_RANK]; /* and the box around them */
-    uint64_t zeros;  /* zeros among the actual values from the first bad one on */
-    double all;      /* ||y - z|| / ||z|| of everything, */
-    double before;   /* of what lies before the first bad element, */
-    double outside;  /* of what lies before the first and behind the last, */
-    double good;     /* of what is not bad, */
+    uint64_t zeros;     /* zeros among the actual values from the first bad one on */
+    double all;         /* ||y - z|| / ||z|| of everything, */
+    double before;      /* of what lies before the first bad element, */
+    double outside;     /* of what lies before the first and behind the last, */
+    double good;        /* of what is not bad, */
     double off_channel; /* and of all channels but the worst */
     uint64_t channel, channels;
 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- the same layer at another step ----------------------------------------------------- */
+/* --- the same layer at another step --- */
 
 struct step_key {
     const char *name;
@@ -101,7 +101,7 @@ static size_t index_find(const struct step_index *index, const struct step_key *
     return low;
 }
 
-/* --- slots ------------------------------------------------------------------------------ */
+/* --- slots --- */
 
 /* A slot of both sides, in values of one shape. */
 struct pair_slot {
@@ -125,13 +125,14 @@ static bool slot_values(const struct layer_pair_view *pair, const struct nd_slot
            nd_shape_equal(&ret->view[0]->tensor.shape, &ret->view[1]->tensor.shape);
 }
 
-/* Calls of one layer in one step, and differing parameters of one call, that are looked at. */
+/* Calls of one layer in one step, and differing parameters of one call, that are looked at.
+ */
 enum { SAME_NAME = 16, SAME_LAYER = 64 };
 
 /* kind.name of the layers that are called like layer i, `back` steps earlier. */
-static bool slot_before(const struct diagnosis_input *input,
-                        const struct step_index *index, size_t i, int64_t back,
-                        const char *kind, const char *name, struct pair_slot *ret)
+static bool slot_before(const struct diagnosis_input *input, const struct step_index *index,
+                        size_t i, int64_t back, const char *kind, const char *name,
+                        struct pair_slot *ret)
 {
     struct step_key key = key_of(input->result, i);
     char wanted[256];
@@ -158,7 +159,7 @@ static bool slot_before(const struct diagnosis_input *input,
     return false;
 }
 
-/* --- loading ---------------------------------------------------------------------------- */
+/* --- loading --- */
 
 enum { BLOCKS = 64 };
 
@@ -210,6 +211,8 @@ static bool load_step(const struct diagnosis_input *input, const struct step_ind
     const uint64_t count = p.view[0]->tensor.count;
     if (count != update->total)
         return false;
+    if (j == 0)
+        update->has_noise = nd_slot_rel(p.compared) > nd_slot_roundoff(p.compared);
     update->grad_rel = fmax(update->grad_rel, nd_slot_rel(g.compared));
     for (int side = 0; side < 2; side++)
         update->grad_roundoff[side] =
@@ -226,6 +229,9 @@ static const char *param_name(const struct nd_slot *slot)
     return nd_slot_is(slot, "param") && slot->name[5] == '.' ? slot->name + 6 : NULL;
 }
 
+/* What stood apart before is no longer the whole story where this much was added. */
+static const double PARTED = 8;
+
 /* It agreed before the step, so did its gradient, and now it does not. */
 static bool is_parted(const struct diagnosis_input *input, const struct step_index *index,
                       size_t i, const struct nd_slot *slot, struct pair_slot *after)
@@ -239,7 +245,8 @@ static bool is_parted(const struct diagnosis_input *input, const struct step_ind
         !slot_before(input, index, i, 1, "grad", name, &g) ||
         !nd_shape_equal(&p.view[0]->tensor.shape, &after->view[0]->tensor.shape))
         return false;
-    return nd_slot_rel(p.compared) <= nd_slot_roundoff(p.compared) &&
+    return nd_slot_rel(p.compared) <=
+               fmax(nd_slot_roundoff(p.compared), nd_slot_rel(slot) / PARTED) &&
            nd_slot_rel(g.compared) <= fmax(1e-3, 4 * nd_slot_roundoff(g.compared));
 }
 
@@ -251,6 +258,7 @@ static void load_precision(const struct slot_view *after, int side, struct updat
 
     nd_grid_shares(&after->tensor, GRID_LOOK, &shares);
     update->grid[side] = nd_grid_of(&shares, after->real_dtype);
+    update->dtype[side] = after->real_dtype;
     update->roundoff[side] = nd_dtype_roundoff(after->real_dtype);
     if (update->grid[side] != GRID_NONE)
         update->roundoff[side] =
@@ -265,7 +273,8 @@ bool nd_update_load(const struct diagnosis_input *input, const struct step_index
     unsigned tried = 0;
     struct pair_slot after = {.compared = NULL}, one;
 
-    for (size_t s = 0; s < layer->slot_count && index->layers != NULL && tried < SAME_LAYER; s++) {
+    for (size_t s = 0; s < layer->slot_count && index->layers != NULL && tried < SAME_LAYER;
+         s++) {
         if (param_name(&layer->slots[s]) == NULL || layer->slots[s].tier == ND_TIER_EXACT)
             continue;
         tried++;
@@ -293,60 +302,12 @@ bool nd_update_load(const struct diagnosis_input *input, const struct step_index
     return good;
 }
 
-/* --- without a rule --------------------------------------------------------------------- */
-
-/* A gradient this close to the other side's moves a parameter alike under every rule: Adam
- * turns the sign of one that is all noise into a whole step. */
-static const double ALIKE = 0x1p-10;
-static const double BEYOND = 8;
-
-static bool element_agrees(const struct update *update, uint64_t i)
-{
-    const double gr = update->g[0][0][i], gc = update->g[1][0][i];
-    const double pr = update->p[0][1][i], pc = update->p[1][1][i];
-
-    return isfinite(gr) && isfinite(gc) && isfinite(pr) && isfinite(pc) &&
-           isfinite(update->p[0][0][i]) && isfinite(update->p[1][0][i]) &&
-           fabs(gc - gr) <= ALIKE * fabs(gr) &&
-           fabs(pc - pr) <= 4 * fmax(update->roundoff[0], update->roundoff[1]) * fabs(pr);
-}
-
-bool nd_update_gap(const struct update *update, struct update_gap *ret_gap)
-{
-    double error = 0, size[2] = {0, 0}, rounding = 0;
-    uint64_t agree = 0, still[2] = {0, 0};
-    const double coarse = hypot(update->roundoff[0], update->roundoff[1]);
-
-    for (uint64_t i = 0; i < update->n; i++) {
-        if (!element_agrees(update, i))
-            continue;
-        const double dr = update->p[0][0][i] - update->p[0][1][i];
-        const double dc = update->p[1][0][i] - update->p[1][1][i];
-        agree++;
-        error += (dc - dr) * (dc - dr);
-        size[0] += dr * dr;
-        size[1] += dc * dc;
-        rounding += coarse * coarse * update->p[0][0][i] * update->p[0][0][i];
-        still[0] += dr == 0 && dc != 0;
-        still[1] += dc == 0 && dr != 0;
-    }
-    const double larger = fmax(size[0], size[1]);
-    if (agree < 8 || agree * 2 < update->n || !(larger > 0))
-        return false;
-    ret_gap->rel = sqrt(error / larger);
-    ret_gap->ratio = size[0] > 0 ? sqrt(size[1] / size[0]) : HUGE_VAL;
-    ret_gap->allowed =
-        BEYOND * fmax(sqrt(rounding / larger),
-                      fmax(update->grad_rel,
-                           fmax(update->grad_roundoff[0], update->grad_roundoff[1])));
-    for (int side = 0; side < 2; side++)
-        ret_gap->still[side] = (double)still[side] / (double)agree;
-    return true;
-}
+/* --- all parameters of a step --- */
 
 enum { COUNT_LIMIT = 4096, COUNT_LOOK = 64 };
 
-static bool is_still(const struct pair_slot *before, const struct pair_slot *after, int side)
+static bool is_still(const struct pair_slot *before, const struct pair_slot *after,
+                     int side)
 {
     double *p[2] = {NULL, NULL};
     const uint64_t count = after->view[side]->tensor.count;
@@ -361,9 +322,8 @@ static bool is_still(const struct pair_slot *before, const struct pair_slot *aft
     return still;
 }
 
-static void count_layer(const struct diagnosis_input *input,
-                        const struct step_index *index, size_t k, int side,
-                        size_t *ret_still, size_t *ret_count)
+static void count_layer(const struct diagnosis_input *input, const struct step_index *index,
+                        size_t k, int side, size_t *ret_still, size_t *ret_count)
 {
     const struct nd_layer *layer = &input->result->layers[k];
     unsigned tried = 0;

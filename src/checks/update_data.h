@@ -32,30 +32,39 @@ struct update {
     double roundoff[2];      /* that the parameters were kept with */
     double grad_roundoff[2]; /* of the gradients' type */
     double grad_rel;         /* how far the gradients of the two sides are apart, at most */
-    enum grid grid[2];       /* narrower grid that the parameter lies on after the step */
+    bool has_noise; /* before the step the parameter differed by more than rounding */
+    enum nd_dtype dtype[2]; /* of the parameters */
+    enum grid grid[2];      /* narrower grid that they lie on after the step */
 };
 
 /*
  * Loads the largest parameter of layer i that differs while it agreed one step before, to
- * rounding, and while its gradient agrees too.  At most `elements` values in blocks spread
- * over the tensor.  False: none, or no memory.
+ * rounding or eight times better, and while its gradient agrees too.  At most `elements`
+ * values in blocks spread over the tensor.  False: none, or no memory.
  */
 bool nd_update_load(const struct diagnosis_input *input, const struct step_index *index,
                     size_t i, uint64_t elements, struct update *ret_update);
 void nd_update_done(struct update *update);
 
+/* One side alone keeps the parameter in fewer bits than its type has. */
+bool nd_update_is_narrowed(const struct update *update, int side);
+
+/* None of its values moved. */
+bool nd_update_is_still(const struct update *update, int side);
+
 /* How the two sides' updates compare where parameter and gradient agree by the element. */
 struct update_gap {
-    double rel;     /* ||d_c - d_r|| over the larger of the two */
-    double allowed; /* what rounding and the gradients' own differences explain */
-    double ratio;   /* ||d_c|| / ||d_r|| */
+    double rel;      /* ||d_c - d_r|| over the larger of the two */
+    double allowed;  /* what rounding and the gradients' own differences explain */
+    double ratio;    /* ||d_c|| / ||d_r|| */
     double still[2]; /* share of elements that did not move though the other side's did */
 };
 
 /* False where too few elements agree to tell. */
 bool nd_update_gap(const struct update *update, struct update_gap *ret_gap);
 
-/* Of the parameters of that step, how many did not move on a side; at most 4096 are seen. */
+/* Of the parameters of that step, how many did not move on a side; at most 4096 are seen.
+ */
 void nd_update_count(const struct diagnosis_input *input, const struct step_index *index,
                      size_t i, int side, size_t *ret_still, size_t *ret_count);
 

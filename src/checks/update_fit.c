@@ -33,7 +33,7 @@ double nd_update_floor(const struct update *update, int side)
     return size > 0 ? hypot(sqrt(rounding / size), ARITHMETIC * v) : HUGE_VAL;
 }
 
-/* --- the direction of one element -------------------------------------------------------- */
+/* --- the direction of one element --- */
 
 static double direction(const struct update *update, int side,
                         const struct update_rule *rule, uint64_t i)
@@ -58,8 +58,8 @@ static double direction(const struct update *update, int side,
     return root > 0 ? m / root : 0;
 }
 
-double nd_update_step(const struct update *update, int side,
-                      const struct update_rule *rule, uint64_t i)
+double nd_update_step(const struct update *update, int side, const struct update_rule *rule,
+                      uint64_t i)
 {
     const double p = update->p[side][1][i];
     double step = -rule->lr * direction(update, side, rule, i);
@@ -87,7 +87,7 @@ double nd_update_misfit(const struct update *update, int side,
     return size > 0 ? sqrt(error / size) : HUGE_VAL;
 }
 
-/* --- least squares ----------------------------------------------------------------------- */
+/* --- least squares --- */
 
 enum { TERMS = 3 };
 
@@ -186,7 +186,7 @@ static void keep(const struct update_rule *rule, struct update_rule *best)
         *best = *rule;
 }
 
-/* --- SGD --------------------------------------------------------------------------------- */
+/* --- SGD --- */
 
 static void fit_sgd(const struct update *update, int side, struct update_rule *best)
 {
@@ -201,7 +201,7 @@ static void fit_sgd(const struct update *update, int side, struct update_rule *b
     }
 }
 
-/* --- Adam -------------------------------------------------------------------------------- */
+/* --- Adam --- */
 
 /* The pairs in use: torch's default, and those of language models and of GANs. */
 static const double betas[][2] = {
@@ -213,11 +213,16 @@ static const double betas[][2] = {
     {0.5,  0.999},
     {0.0,  0.99 },
 };
-enum { BETAS = sizeof betas / sizeof *betas, ROUNDS = 40, SAMPLE = 1024 };
+enum {
+    BETAS = sizeof betas / sizeof *betas,
+    ROUNDS = 40,
+    SAMPLE = 1 << 10,
+    FINE = 1 << 14
+};
 
-static uint64_t stride_of(const struct update *update)
+static uint64_t stride_of(const struct update *update, uint64_t values)
 {
-    return update->n <= SAMPLE ? 1 : update->n / SAMPLE;
+    return update->n <= values ? 1 : update->n / values;
 }
 
 /* The constant that is searched for. */
@@ -227,13 +232,15 @@ static double *constant_of(struct update_rule *rule, bool is_eps)
 }
 
 /* Golden section on the logarithm, one decade to either side. */
-static void refine(const struct update *update, int side, uint64_t stride, bool is_eps,
+static void refine(const struct update *update, int side, bool is_eps,
                    struct update_rule *rule)
 {
+    const uint64_t stride = stride_of(update, FINE);
     static const double golden = 0.6180339887498949;
     struct update_rule one = *rule, two = *rule;
     double low = log10(*constant_of(rule, is_eps)) - 1, high = low + 2;
 
+    fit_linear(update, side, stride, rule);
     for (int round = 0; round < ROUNDS; round++) {
         *constant_of(&one, is_eps) = pow(10, high - golden * (high - low));
         *constant_of(&two, is_eps) = pow(10, low + golden * (high - low));
@@ -251,8 +258,8 @@ static void refine(const struct update *update, int side, uint64_t stride, bool 
 }
 
 /* The best eps of a rule, from decade to decade. */
-static void search_eps(const struct update *update, int side, uint64_t stride,
-                       int step, struct update_rule *rule)
+static void search_eps(const struct update *update, int side, uint64_t stride, int step,
+                       struct update_rule *rule)
 {
     struct update_rule best = {.residual = HUGE_VAL};
 
@@ -283,37 +290,55 @@ static bool is_first_step(const struct update *update)
     return update->history == 1;
 }
 
-static void fit_adamw(const struct update *update, int side, struct update_rule *best)
+/* Terms were chosen with eps known to a decade only: once more with the right one. */
+static void refine_terms(const struct update *update, int side, struct update_rule *rule)
 {
-    const int pairs = is_first_step(update) ? 1 : BETAS, raws = is_first_step(update) ? 1 : 2;
-    const uint64_t stride = stride_of(update);
+    struct update_rule other = *rule;
+
+    other.has_decay = !rule->has_decay;
+    refine(update, side, true, rule);
+    refine(update, side, true, &other);
+    fit_linear(update, side, 1, rule);
+    fit_linear(update, side, 1, &other);
+    if (rule->has_decay ? other.residual <= BETTER * rule->residual
+                        : other.residual * BETTER < rule->residual)
+        *rule = other;
+}
+
+/* The best betas and correction for one place of eps. */
+static void fit_adamw_form(const struct update *update, int side, bool is_inside,
+                           struct update_rule *best)
+{
+    const int pairs = is_first_step(update) ? 1 : BETAS,
+              raws = is_first_step(update) ? 1 : 2;
+    const uint64_t stride = stride_of(update, SAMPLE);
     struct update_rule found = {.kind = UPDATE_NONE};
 
-    for (int form = 0; form < pairs * raws * 4; form++) {
-        const double *pair = betas[form / 4 % pairs];
-        struct update_rule rule = {.kind = UPDATE_ADAMW,
-                                   .beta = {pair[0], pair[1]},
-                                   .has_betas = !is_first_step(update),
-                                   .has_decay = (form & 1) != 0,
-                                   .is_inside = (form & 2) != 0,
-                                   .is_raw = form / 4 / pairs != 0};
+    for (int form = 0; form < pairs * raws * 2; form++) {
+        const double *pair = betas[form / 2 % pairs];
+        struct update_rule rule = {
+            .kind = UPDATE_ADAMW,
+            .beta = {pair[0], pair[1]},
+            .has_betas = !is_first_step(update),
+            .has_decay = (form & 1) != 0,
+            .is_inside = is_inside,
+            .is_raw = form / 2 / pairs != 0
+        };
         search_eps(update, side, stride, 1, &rule);
         keep(&rule, &found);
     }
     if (found.kind == UPDATE_NONE || found.residual > 0.5)
         return;
-    refine(update, side, stride, true, &found);
-    fit_linear(update, side, 1, &found);
-    /* Terms were chosen with eps known to a decade only: once more with the right one. */
-    struct update_rule other = found;
-    other.has_decay = !found.has_decay;
-    refine(update, side, stride, true, &other);
-    fit_linear(update, side, 1, &other);
-    if (found.has_decay ? other.residual <= BETTER * found.residual
-                        : other.residual * BETTER < found.residual)
-        found = other;
+    refine_terms(update, side, &found);
     settle_eps(update, side, &found);
     keep(&found, best);
+}
+
+static void fit_adamw(const struct update *update, int side, struct update_rule *best)
+{
+    fit_adamw_form(update, side, false, best);
+    if (!nd_update_fits(best->residual, nd_update_floor(update, side)))
+        fit_adamw_form(update, side, true, best);
 }
 
 /* Decay that goes through the moments. */
@@ -322,16 +347,18 @@ static void fit_adam(const struct update *update, int side, struct update_rule *
     static const double decays[] = {1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3,
                                     1e-2, 3e-2, 1e-1, 3e-1, 1};
     const int pairs = is_first_step(update) ? 1 : BETAS;
-    const uint64_t stride = stride_of(update);
+    const uint64_t stride = stride_of(update, SAMPLE);
     struct update_rule found = {.kind = UPDATE_NONE};
 
     for (int pair = 0; pair < pairs; pair++)
         for (size_t k = 0; k < sizeof decays / sizeof *decays; k++) {
-            struct update_rule rule = {.kind = UPDATE_ADAM,
-                                       .beta = {betas[pair][0], betas[pair][1]},
-                                       .has_betas = !is_first_step(update),
-                                       .has_decay = true,
-                                       .decay = decays[k]};
+            struct update_rule rule = {
+                .kind = UPDATE_ADAM,
+                .beta = {betas[pair][0], betas[pair][1]},
+                .has_betas = !is_first_step(update),
+                .has_decay = true,
+                .decay = decays[k]
+            };
             search_eps(update, side, stride, 2, &rule);
             if (found.kind == UPDATE_NONE || rule.residual < found.residual)
                 found = rule;
@@ -339,8 +366,8 @@ static void fit_adam(const struct update *update, int side, struct update_rule *
     if (found.residual > 0.5)
         return;
     for (int round = 0; round < 3; round++) {
-        refine(update, side, stride, false, &found);
-        refine(update, side, stride, true, &found);
+        refine(update, side, false, &found);
+        refine(update, side, true, &found);
     }
     fit_linear(update, side, 1, &found);
     settle_eps(update, side, &found);

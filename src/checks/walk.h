@@ -6,6 +6,7 @@
 
 #include "checks/origin.h"
 #include "checks/producer.h"
+#include "checks/update_data.h"
 #include "checks/weights.h"
 
 enum { WALK_RECENT = 10 }; /* layers that make the running level */
@@ -17,6 +18,9 @@ struct walk {
     struct origin *origin;
     struct producers producers;
     struct weights weights;
+    struct step_index steps;
+    unsigned updates_fitted; /* steps of the optimiser that rules were tried on */
+    size_t update_slot;      /* the parameter that one of them moved differently */
     /* of the current run: a step of a rank */
     size_t first;    /* its first layer */
     size_t produced; /* layers with outputs so far */
@@ -30,5 +34,9 @@ struct walk {
 
 /* Judges layer i on what the walk has seen: sets its role, kind and reason. */
 void nd_walk_judge(struct walk *walk, size_t i);
+
+/* The optimiser moved the layer's parameters differently: true, and the layer is said to be
+ * the origin. */
+bool nd_walk_judge_update(struct walk *walk, size_t i);
 
 #endif

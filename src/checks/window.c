@@ -11,10 +11,10 @@
 /* Which axes of the output may be cut, and which slots are cut with each. */
 struct cutting {
     const struct op *op;
-    struct nd_shape whole;       /* of the output */
-    bool allowed[ND_MAX_RANK];   /* by axis of the output */
-    bool is_linear, is_conv;     /* a weight of 2 or of 4 axes */
-    bool is_turned;              /* a linear weight [in, out] */
+    struct nd_shape whole;                /* of the output */
+    bool allowed[ND_MAX_RANK];            /* by axis of the output */
+    bool is_linear, is_conv;              /* a weight of 2 or of 4 axes */
+    bool is_turned;                       /* a linear weight [in, out] */
     const struct nd_shape *left, *weight; /* of products; NULL: none */
     uint64_t from[ND_MAX_RANK], len[ND_MAX_RANK];
 };
@@ -67,8 +67,8 @@ static void allow_product(struct cutting *cut, const struct layer_view *layer)
         return;
     if (weight != NULL && weight->shape.rank == 2) {
         cut->is_turned = weight->shape.dim[0] != cut->whole.dim[rank - 1];
-        cut->is_linear = weight->shape.dim[cut->is_turned ? 1 : 0] ==
-                         cut->whole.dim[rank - 1];
+        cut->is_linear =
+            weight->shape.dim[cut->is_turned ? 1 : 0] == cut->whole.dim[rank - 1];
     } else if (weight != NULL && rank >= 3 && weight->shape.rank == rank && left != NULL) {
         cut->is_conv = weight->shape.dim[0] == cut->whole.dim[1] &&
                        left->shape.rank == rank &&
@@ -127,7 +127,8 @@ static uint64_t cut_count(const struct cutting *cut)
     return count;
 }
 
-/* The most elements that an axis' length is multiplied with in a tensor that it is cut in. */
+/* The most elements that an axis' length is multiplied with in a tensor that it is cut in.
+ */
 static uint64_t cut_load(const struct cutting *cut, uint32_t axis)
 {
     const uint32_t rank = cut->whole.rank, last = rank - 1;
@@ -143,8 +144,8 @@ static uint64_t cut_load(const struct cutting *cut, uint32_t axis)
     } else if (cut->left != NULL && cut->left->rank == rank) {
         uint64_t left = 1; /* images differ in size, but are cut by samples alone */
         for (uint32_t k = 0; k < rank; k++)
-            left *= k == 0 || (k != last && !cut->is_conv) ? cut->len[k]
-                                                           : cut->left->dim[k];
+            left *=
+                k == 0 || (k != last && !cut->is_conv) ? cut->len[k] : cut->left->dim[k];
         load = left > load ? left : load;
     }
     return load;
@@ -203,8 +204,7 @@ static uint32_t slot_axis(const struct cutting *cut, const struct slot_view *slo
             if (!is_own)
                 return shape->dim[0] == cut->whole.dim[axis] ? 0 : ND_NO_AXIS;
         }
-        if (!is_own || shape->rank != rank ||
-            shape->dim[axis] != cut->whole.dim[axis])
+        if (!is_own || shape->rank != rank || shape->dim[axis] != cut->whole.dim[axis])
             return ND_NO_AXIS;
         /* Rows of a product come from its first operand alone. */
         return is_input && !of_first && axis + 2 >= rank ? ND_NO_AXIS : axis;

@@ -17,9 +17,9 @@ struct window {
 };
 
 /*
- * Cuts a pair until no tensor that belongs to `output` has more than about `limit` elements.
- * worst: a logical multi-index of the output that stays inside; NULL: the middle does.
- * False: nothing was cut and there is nothing to free.
+ * Cuts a pair until no tensor that belongs to `output` has more than about `limit`
+ * elements. worst: a logical multi-index of the output that stays inside; NULL: the middle
+ * does. False: nothing was cut and there is nothing to free.
  */
 bool nd_window_open(const struct layer_pair_view *pair, const struct op *op,
                     const char *output, const uint64_t *worst, uint64_t limit,

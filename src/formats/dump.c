@@ -10,6 +10,9 @@
 #include "formats/extent.h"
 #include "formats/names.h"
 
+/* An attribute may take two bytes of text and a hundred of memory. */
+enum { MAX_ATTRIBUTES = 4096, MAX_ALL_ATTRIBUTES = 4000000 };
+
 enum { SPARE_LISTS = sizeof((struct dump){0}.spare) / sizeof(struct dump_slot *) };
 
 struct dump_layer *nd_dump_push_layer(struct dump *dump, const char *name, const char *type)
@@ -171,6 +174,11 @@ enum nd_status nd_dump_add_attribute(struct dump *dump, struct dump_layer *layer
                                      const struct attribute *attribute,
                                      struct nd_error *err)
 {
+    if (layer->attribute_count == MAX_ATTRIBUTES ||
+        dump->attribute_count == MAX_ALL_ATTRIBUTES)
+        return nd_fail_key(err, ND_ERR_LIMIT, layer->name,
+                           "at most 4096 attributes of a layer and 4000000 in all", "more");
+    dump->attribute_count++;
     struct attribute *const list =
         nd_arena_grow(dump->arena, layer->attributes, layer->attribute_count,
                       &layer->attribute_capacity, sizeof *list);

@@ -128,6 +128,7 @@ struct dump {
     size_t                    ignored_count, ignored_capacity;
     uint64_t                  bytes; /* of tensor data, as stored */
     size_t                    tensor_count;
+    size_t                    attribute_count; /* of all layers */
     struct dump_slot         *spare[8]; /* outgrown lists of 1, 2, 4 ... slots, for others */
     enum nd_order             order;
     bool                      partial; /* the writing run did not finish */

@@ -112,10 +112,16 @@ static bool lanes_pivot_follows(const double *sum, double n, const struct moment
 bool nd_lanes_block_end(struct lanes_run *run)
 {
     struct nd_moments *const moments = run->moments;
+    double (*const lane)[MOMENTS_LANES] = run->lanes->sum;
     double sum[LANE_SUMS], pivoted[PIVOT_SUMS];
 
+    /* nd_lanes_sum() of each, all at once. */
+    for (int half = MOMENTS_LANES / 2; half > 0; half /= 2)
+        for (int k = 0; k < LANE_SUMS; k++)
+            for (int l = 0; l < half; l++)
+                lane[k][l] += lane[k][l + half];
     for (int k = 0; k < LANE_SUMS; k++)
-        sum[k] = nd_lanes_sum(run->lanes->sum[k]);
+        sum[k] = lane[k][0];
     moments->sum_abs += sum[LANE_ABS];
     moments->sum_ee += sum[LANE_EE];
     moments->sum_r += sum[LANE_R];
@@ -268,11 +274,18 @@ void nd_lanes_pivot_exact(struct lanes_run *run, const unsigned char *r,
     }
 }
 
-/* Among n pairs of doubles. */
+/* Among n pairs of doubles, a group of lanes at a time. */
 static size_t lanes_first_with(const double *r, const double *c, size_t n, double largest)
 {
     size_t i = 0;
 
+    for (; i + MOMENTS_LANES <= n; i += MOMENTS_LANES) {
+        int64_t here = 0;
+        for (size_t l = i; l < i + MOMENTS_LANES; l++)
+            here |= fabs(c[l] - r[l]) == largest ? 1 : 0;
+        if (here != 0)
+            break;
+    }
     while (i < n && fabs(c[i] - r[i]) != largest)
         i++;
     return i;

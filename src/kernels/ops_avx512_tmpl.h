@@ -174,3 +174,91 @@ static inline void TMPL(floats_of_halves)(const unsigned char *bytes, size_t n, 
     for (size_t i = 0; i < n; i += 16)
         _mm512_storeu_ps(ret + i, TMPL(vs_of_halves)(bytes + 2 * i));
 }
+
+/* --- 16-bit floats: ends and differences without conversion ------------------------------ */
+
+/* As integers with a sign bit, negative ones in reverse. */
+struct TMPL(halves_ends) {
+    __m512i least[2], most[2]; /* as signed integers */
+    __m512i top[2];            /* as unsigned ones */
+    __m512i differ;            /* counts */
+};
+
+static inline struct TMPL(halves_ends) TMPL(halves_none)(void)
+{
+    const __m512i high = _mm512_set1_epi16(INT16_MAX), low = _mm512_set1_epi16(INT16_MIN);
+    const __m512i zero = _mm512_setzero_si512();
+
+    return (struct TMPL(halves_ends)){{high, high}, {low, low}, {zero, zero}, zero};
+}
+
+/* 32 pairs; zeros of both signs are equal. */
+static inline void TMPL(halves_add)(struct TMPL(halves_ends) *ends, const unsigned char *r,
+                                    const unsigned char *c)
+{
+    const __m512i x = _mm512_loadu_si512((const void *)r);
+    const __m512i y = _mm512_loadu_si512((const void *)c);
+    const __mmask32 unequal =
+        _mm512_mask_test_epi16_mask(_mm512_cmpneq_epi16_mask(x, y), _mm512_or_si512(x, y),
+                                    _mm512_set1_epi16(INT16_MAX));
+
+    ends->least[0] = _mm512_min_epi16(x, ends->least[0]);
+    ends->most[0] = _mm512_max_epi16(x, ends->most[0]);
+    ends->top[0] = _mm512_max_epu16(x, ends->top[0]);
+    ends->least[1] = _mm512_min_epi16(y, ends->least[1]);
+    ends->most[1] = _mm512_max_epi16(y, ends->most[1]);
+    ends->top[1] = _mm512_max_epu16(y, ends->top[1]);
+    ends->differ =
+        _mm512_mask_sub_epi16(ends->differ, unequal, ends->differ, _mm512_set1_epi16(-1));
+}
+
+/* 8 elements from anywhere, as doubles. */
+static inline __m512d TMPL(vd_of_halves)(const unsigned char *halves)
+{
+    return _mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const void *)halves)));
+}
+
+static inline __m256i TMPL(load_words)(const unsigned char *bytes)
+{
+#if defined(__clang__)
+    __m256i words;
+    __asm__("vmovdqu %1, %0" : "=x"(words) : "m"(*(const unsigned char(*)[32])bytes));
+    return words;
+#else
+    return _mm256_loadu_si256((const void *)bytes);
+#endif
+}
+
+/* Of 16 bfloat16 those with even and with odd places: the lower and upper halves of words. */
+static inline __m512d TMPL(vd_of_even)(__m256i words)
+{
+    return _mm512_cvtps_pd(_mm256_castsi256_ps(_mm256_slli_epi32(words, 16)));
+}
+
+static inline __m512d TMPL(vd_of_odd)(__m256i words)
+{
+    const __m256i upper = _mm256_set1_epi32((int)0xffff0000);
+
+    return _mm512_cvtps_pd(_mm256_castsi256_ps(_mm256_and_si256(words, upper)));
+}
+
+/* a and b hold lanes 0-7 and 8-15: makes them even and odd lanes, and back. */
+static inline void TMPL(lanes_by_parity)(__m512d *a, __m512d *b)
+{
+    const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
+    const __m512i odd = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
+    const __m512d first = *a, second = *b;
+
+    *a = _mm512_permutex2var_pd(first, even, second);
+    *b = _mm512_permutex2var_pd(first, odd, second);
+}
+
+static inline void TMPL(lanes_in_order)(__m512d *a, __m512d *b)
+{
+    const __m512i low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+    const __m512i high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+    const __m512d even = *a, odd = *b;
+
+    *a = _mm512_permutex2var_pd(even, low, odd);
+    *b = _mm512_permutex2var_pd(even, high, odd);
+}

@@ -1,5 +1,5 @@
 /*
- * The avx512 kernels; built with -mavx512f -mavx512dq -mavx512bw -mavx512vl.
+ * The avx512 kernels; built with -mavx512f -mavx512dq -mavx512bw -mavx512vl -mf16c.
  */
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -4,9 +4,8 @@
 #   sh tests/bench/run.sh [BUILD-FOLDER]      default: build/
 #
 # NORMDIFF_BENCH_LARGE=1 goes on to a pair of 20 GB; NORMDIFF_BENCH_QUICK=1 takes small files;
-# NORMDIFF_MSPROBE names the msprobe program (package mindstudio-probe) where it is not in
-# PATH; its Python is used then, since msprobe's trees are written with torch.  TMPDIR says
-# where the files go.
+# NORMDIFF_MSPROBE names the msprobe program (package mindstudio-probe) of a virtual
+# environment where it is not in PATH.  TMPDIR says where the files go.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 build=${1:-$root/build}
@@ -15,15 +14,13 @@ export PYTHONDONTWRITEBYTECODE=1
 cmake --build "$build" --target bench normdiff_tool test_check_kernels >/dev/null
 msprobe=${NORMDIFF_MSPROBE:-$(command -v msprobe || true)}
 python=python3
-"$python" -c 'import numpy' 2>/dev/null || python=/usr/bin/python3
-beside=$python
-[ -z "$msprobe" ] || [ ! -x "${msprobe%/*}/python3" ] || beside=${msprobe%/*}/python3
+"$python" -c 'import numpy, h5py' 2>/dev/null || python=/usr/bin/python3
 size=536870912
 [ -z "${NORMDIFF_BENCH_QUICK:-}" ] || size=33554432
 
 uname -srm
 sed -n 's/^model name.*: //p' /proc/cpuinfo | sort | uniq -c
-"$beside" "$bench/whole.py" "$build/normdiff" "$build/tests/bench/bench_read" --bytes "$size" \
+"$python" "$bench/whole.py" "$build/normdiff" "$build/tests/bench/bench_read" --bytes "$size" \
     ${msprobe:+--msprobe "$msprobe"}
 "$python" "$bench/growth.py" "$build/normdiff" "$build/tests/bench/bench_index" \
     "$build/tests/bench/bench_inflate" ${NORMDIFF_BENCH_LARGE:+--large} \

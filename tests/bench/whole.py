@@ -21,14 +21,12 @@ a, b = np.load(sys.argv[1], mmap_mode='r'), np.load(sys.argv[2], mmap_mode='r')
 e = b.astype('f8') - a
 print(np.abs(e).max(), np.sqrt((e * e).sum() / (a.astype('f8') ** 2).sum()))"""
 
-MSPROBE_MODULE = "Module.layer%d.Linear.forward.0"
-
 
 def compared(size, mine, what, seconds):
     line(what, rate(size, seconds), "1/%.1f" % (seconds / mine))
 
 
-def peer_h5diff(options, folder, values, size, mine):
+def peer_h5diff(folder, values, size, mine):
     try:
         import h5py
     except ImportError:
@@ -42,41 +40,14 @@ def peer_h5diff(options, folder, values, size, mine):
     compared(size, mine, "h5diff -p 1e-3", best(["h5diff", "-q", "-p", "1e-3"] + paths, rounds=2))
 
 
-def msprobe_tree(np, folder, side, values):
-    """A dump of one tensor a layer, as msprobe's own dumper writes it; needs torch to save."""
-    import json
-    import torch
-    root = os.path.join(folder, side)
-    os.makedirs(os.path.join(root, "dump_tensor_data"))
-    data = {}
-    for i, array in enumerate(values):
-        name = MSPROBE_MODULE % i
-        saved = "%s.output.0.pt" % name
-        torch.save(torch.from_numpy(np.ascontiguousarray(array)), os.path.join(root, "dump_tensor_data", saved))
-        data[name] = {"input_args": [], "input_kwargs": {}, "output": [
-            {"type": "torch.Tensor", "dtype": "torch.float32", "shape": list(array.shape), "Max": float(array.max()),
-             "Min": float(array.min()), "Mean": float(array.mean()), "Norm": float(np.linalg.norm(array)),
-             "requires_grad": False, "data_name": saved}]}
-    with open(os.path.join(root, "dump.json"), "w") as file:
-        json.dump({"task": "tensor", "level": "L0", "framework": "pytorch",
-                   "dump_data_dir": os.path.join(root, "dump_tensor_data"), "data": data}, file)
-    for name in ("stack.json", "construct.json"):
-        with open(os.path.join(root, name), "w") as file:
-            file.write("{}")
-    return root
-
-
-def peer_msprobe(options, np, folder, values):
+def peer_msprobe(options, folder, paths, size):
     program = options.msprobe or shutil.which("msprobe")
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        program = None
-    if program is None:
-        return print("skipped: msprobe's compare (package mindstudio-probe, and torch)")
-    parts = [np.split(array[:len(array) // 16 * 16], 16) for array in values]
-    roots = [msprobe_tree(np, folder, side, part) for side, part in zip(("gpu", "npu"), parts)]
-    size = sum(array.nbytes for part in parts for array in part)
+    python = None if program is None else os.path.join(os.path.dirname(program), "python3")
+    if python is None or not os.path.exists(python):
+        return print("skipped: msprobe's compare (package mindstudio-probe, in a virtual environment)")
+    roots = [os.path.join(folder, side) for side in ("gpu", "npu")]
+    for path, root in zip(paths, roots):
+        run([python, os.path.join(os.path.dirname(__file__), "msprobe_tree.py"), path, root], codes=(0,))
     mine = best([options.tool, "-q"] + roots)
     line("normdiff of msprobe's trees", rate(size, mine))
     theirs = run([program, "compare", "--golden_path", os.path.join(roots[0], "dump.json"), "--target_path",
@@ -128,8 +99,9 @@ def main():
                 part = [os.path.join(folder, "part%d.npy" % side) for side in range(2)]
                 for path, array in zip(part, small):
                     np.save(path, array)
-                peer_h5diff(options, folder, small, 2 * small[0].nbytes, best([options.tool, "-q"] + part))
-                peer_msprobe(options, np, folder, small)
+                part_size = 2 * small[0].nbytes
+                peer_h5diff(folder, small, part_size, best([options.tool, "-q"] + part))
+                peer_msprobe(options, folder, part, part_size)
     finally:
         shutil.rmtree(folder)
     return 0

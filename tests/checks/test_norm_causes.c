@@ -404,6 +404,38 @@ static void says_how_much_few_elements_magnify_noise(void **state)
     free(t);
 }
 
+/* Weights estimated on the reference take its eps up: the difference is all that is left. */
+static void names_eps_by_the_difference_where_weights_hide_the_value(void **state)
+{
+    struct norm *t = norm_new(0.3, 1);
+    struct scene *scene = scene_new();
+    float centre[ROWS], rstd[ROWS];
+
+    (void)state;
+    honest(t, centre, rstd, t->y);
+    for (int r = 0; r < ROWS; r++) {
+        float var;
+        moments(t->x, r * COLUMNS, COLUMNS, &centre[r], &var);
+        rstd[r] = 1 / sqrtf(var + 3e-5f);
+    }
+    apply(t, centre, rstd, false, t->faulty);
+    scene_layer(scene, "first", "Linear");
+    scene_slot(scene, "output.0", ND_DTYPE_f32, 2, matrix, t->x, t->x);
+    scene_layer(scene, "norm", "LayerNorm");
+    scene_slot(scene, "input.0", ND_DTYPE_f32, 2, matrix, t->x, t->x);
+    scene_slot(scene, "output.0", ND_DTYPE_f32, 2, matrix, t->y, t->faulty);
+    const struct diagnosis *diagnosis = scene_diagnose(scene);
+    assert_int_equal(diagnosis->origin, 1);
+    assert_true(diagnosis->cause_count >= 1);
+    assert_string_equal(diagnosis->causes[0].id, "eps");
+    assert_int_equal(diagnosis->causes[0].status, ND_CAUSE_CONFIRMED);
+    const double apart = scene_parameter(&diagnosis->causes[0], "candidate") -
+                         scene_parameter(&diagnosis->causes[0], "reference");
+    assert_true(fabs(apart / 2e-5 - 1) < 0.05);
+    scene_free(scene);
+    free(t);
+}
+
 static void names_a_divisor_of_two_ranks(void **state)
 {
     struct norm *t = norm_new(0.3, 1);
@@ -561,6 +593,7 @@ int main(void)
         cmocka_unit_test(recognises_a_norm_of_unknown_type_by_what_it_does),
         cmocka_unit_test(names_a_cast_of_the_input),
         cmocka_unit_test(says_how_much_few_elements_magnify_noise),
+        cmocka_unit_test(names_eps_by_the_difference_where_weights_hide_the_value),
         cmocka_unit_test(names_a_divisor_of_two_ranks),
         cmocka_unit_test(names_elements_of_the_next_row),
         cmocka_unit_test(names_statistics_over_the_first_axis),

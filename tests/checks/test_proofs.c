@@ -553,7 +553,8 @@ static void equal_weights_and_gradients_before_make_it_the_optimizer(void **stat
     multiply(t, t->w, t->y);
     add_step(scene, t, 1, weights, t->other);
     const struct nd_cause *cause = first_cause(scene_diagnose(scene));
-    assert_cause(cause, "optimizer_update", ND_CAUSE_CONFIRMED);
+    /* Weights and gradients drawn at random follow no rule: supported at most. */
+    assert_cause(cause, "optimizer_update", ND_CAUSE_SUPPORTED);
     scene_free(scene);
     free(t);
 }

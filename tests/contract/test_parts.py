@@ -216,5 +216,41 @@ class Names(unittest.TestCase):
         self.assertEqual((report["causes"][0]["id"], report["causes"][0]["status"]), ("dropout", "confirmed"))
 
 
+class Steps(unittest.TestCase):
+    """Weights that an optimizer has moved: some layers part further than others."""
+
+    def report(self, stale=None):
+        rng = np.random.default_rng(9)
+        weights = [(rng.standard_normal((64, 64)) / 8).astype(F) for _ in range(16)]
+        spread = 10 ** rng.uniform(-7, -4.5, 16)
+        noise = [rng.standard_normal((64, 64)) for _ in range(16)]
+        x = rng.standard_normal((96, 64)).astype(F)
+        with tempfile.TemporaryDirectory(prefix="normdiff-parts-") as folder:
+            for side in (0, 1):
+                for step in (0, 1):
+                    h, layers = x, []
+                    for i, w in enumerate(weights):
+                        if side == 1 and step == 1:
+                            w = (w * (1 + (1e-2 if i == stale else spread[i]) * noise[i])).astype(F)
+                        y = np.tanh(h.astype(np.float64) @ w.T.astype(np.float64)).astype(F)
+                        layers.append(("fc%d" % i, "Block", {}, {"input.0": h, "output.0": y, "param.weight": w}))
+                        h = y
+                    path = os.path.join(folder, "ab"[side], "step%d" % step)
+                    os.makedirs(path)
+                    dump(os.path.join(path, "rank0.dump"), layers)
+            run = subprocess.run([TOOL, "-f", "json", os.path.join(folder, "a"), os.path.join(folder, "b")],
+                                 capture_output=True, text=True)
+            return json.loads(run.stdout)
+
+    def test_weights_that_part_unevenly_are_no_origin(self):
+        report = self.report()
+        self.assertNotIn("different_weights", [c["id"] for c in report["causes"] if c["status"] == "confirmed"])
+
+    def test_weights_of_one_layer_that_stand_out_from_all_are(self):
+        report = self.report(stale=7)
+        self.assertEqual((report["first_divergence"]["layer"], report["first_divergence"]["step"]), ("fc7", 1))
+        self.assertEqual(report["causes"][0]["id"], "different_weights")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=1)

@@ -180,6 +180,17 @@ class Memory(Folder):
         self.assertLess(self.peak(*packed), 64 << 20)
 
 
+class Hostile(Folder):
+    def test_a_record_of_many_scalars_ends_at_a_named_limit(self):
+        os.mkdir(self.path("dump"))
+        with open(self.path("dump/dump.json"), "w") as file:
+            file.write('{"task":"statistics","level":"L0","framework":"pytorch","data":{"Torch.a.0.forward":'
+                       '{"input_args":[' + "1," * 10000 + '1],"output":[]}}}')
+        run = subprocess.run([TOOL, self.path("dump"), self.path("dump")], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("at most 4096 attributes", run.stderr)
+
+
 class Folders(Folder):
     def test_folders_of_many_files_are_read_in_their_order_on_any_number_of_threads(self):
         for side in "ab":
