@@ -118,13 +118,11 @@ static void affine_product(struct subject *subject, struct nd_finding *finding)
                 side = subject->side == 1 ? ND_SIDE_REFERENCE : ND_SIDE_CANDIDATE;
             }
         }
+        /* One number a channel, where a folded norm has two. */
+        const double free_penalty = subject->count >= 4 * channels ? -0.4 : 0.3;
         const struct hypothesis dropped = {.id = "bias_dropped",
                                            .residual = residual,
-                                           /* One number a channel, where a folded norm
-                                            * has two. */
-                                           .penalty = known                          ? 0
-                                                      : subject->count >= 4 * channels ? -0.4
-                                                                                       : 0.3,
+                                           .penalty = known ? 0 : free_penalty,
                                            .is_free = !known,
                                            .side = side};
         /* A shift of each channel halves many an error; only one that leaves nothing

@@ -219,7 +219,8 @@ static void tell_difference(const struct story *story)
     const int known = story->fits[0] ? 0 : 1;
 
     if (!story->has_gap || !(story->gap.rel > story->gap.allowed) ||
-        story->update->has_noise)
+        story->update->has_noise ||
+        nd_update_is_damage(story->update, story->fits, story->rule))
         return; /* what came in earlier, momentum may have made more of */
     if (story->fits[0] || story->fits[1])
         PROPOSE(story, side_of(!known), false, "summary.optimizer_update.one_rule",

@@ -26,7 +26,7 @@ static bool update_differs(const struct update *update, const struct update_gap 
     }
     if (fits[0] && fits[1])
         return nd_update_rules_differ(update, rule);
-    return !update->has_noise;
+    return !update->has_noise && !nd_update_is_damage(update, fits, rule);
 }
 
 bool nd_walk_judge_update(struct walk *walk, size_t i)

@@ -31,8 +31,8 @@ const char *nd_say_number(const struct subject *subject, double value)
 /* --- the part that is looked at -----------------------------------------------------------
  */
 
-/* Most elements of a tensor that every check reads again, some of them a dozen times: with
- * four million all of them take a second. */
+/* Most elements of a tensor that every check reads again, some of them a dozen times: four
+ * million take all of them a second. */
 enum { WINDOW_LIMIT = 1 << 21, WINDOW_WHOLE = 1 << 22 };
 
 static const uint64_t *subject_worst(const struct subject *subject)

@@ -45,6 +45,11 @@ double nd_update_step(const struct update *update, int side, const struct update
 /* Two rules that fit their own sides, and not the other. */
 bool nd_update_rules_differ(const struct update *update, const struct update_rule rule[2]);
 
+/* One side's rule moves most values of the other side too: the rest were damaged by
+ * something else than an optimiser. */
+bool nd_update_is_damage(const struct update *update, const bool fits[2],
+                         const struct update_rule rule[2]);
+
 /* Fits to rounding. */
 bool nd_update_fits(double residual, double floor);
 

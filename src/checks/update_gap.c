@@ -91,3 +91,20 @@ bool nd_update_rules_differ(const struct update *update, const struct update_rul
 
     return other > OTHER * fmax(rule[0].floor, rule[1].floor);
 }
+
+bool nd_update_is_damage(const struct update *update, const bool fits[2],
+                         const struct update_rule rule[2])
+{
+    const int known = fits[0] ? 0 : 1;
+    const double u = fmax(update->roundoff[!known], update->grad_roundoff[!known]);
+    uint64_t follow = 0;
+
+    if (fits[0] == fits[1])
+        return false;
+    for (uint64_t i = 0; i < update->n; i++) {
+        const double p = update->p[!known][1][i], d = update->p[!known][0][i] - p;
+        const double step = nd_update_step(update, !known, &rule[known], i);
+        follow += fabs(d - step) <= BEYOND * u * (fabs(p) + fabs(step));
+    }
+    return 2 * follow > update->n;
+}

@@ -37,7 +37,8 @@ static double weights_median(const double *sorted, size_t count, size_t differ)
 }
 
 /* What most layers stay below, where most of them differ; else the median. */
-static double weights_usual(const double *sorted, size_t count, size_t differ, double median)
+static double weights_usual(const double *sorted, size_t count, size_t differ,
+                            double median)
 {
     const size_t equal = count - differ;
 

@@ -323,6 +323,51 @@ static void a_step_by_no_known_rule_is_supported_and_never_confirmed(void **stat
     free(sides[1]);
 }
 
+/* All but one row moved alike: no rule of an optimiser does that. */
+static void one_overwritten_row_is_other_weights_and_not_the_optimiser(void **state)
+{
+    (void)state;
+    struct side *sides[2] = {side_new(false), side_new(false)};
+    struct scene *scene = scene_new();
+    uint64_t seed = 79;
+
+    adam(sides[0], 0, &ADAMW);
+    adam(sides[1], 0, &ADAMW);
+    for (int i = 7 * WIDTH; i < 8 * WIDTH; i++)
+        sides[1]->w[1][i] = single(0.1 * scene_normal(&seed));
+    const struct diagnosis *diagnosis = diagnose(scene, sides[0], sides[1], 2);
+    assert_int_equal(diagnosis->origin, 2);
+    assert_true(diagnosis->cause_count > 0);
+    for (size_t i = 0; i < diagnosis->cause_count; i++)
+        assert_string_not_equal(diagnosis->causes[i].id, "optimizer_update");
+    scene_free(scene);
+    free(sides[0]);
+    free(sides[1]);
+}
+
+/* A rate that fell at the second step scales what momentum carries over. */
+static void a_changed_rate_is_not_called_another_momentum(void **state)
+{
+    (void)state;
+    struct side *sides[2] = {side_new(false), side_new(false)};
+    struct scene *scene = scene_new();
+
+    for (int step = 0; step < 2; step++) {
+        sgd(sides[0], step, &(struct settings){.lr = 0.1, .momentum = 0.9});
+        sgd(sides[1], step,
+            &(struct settings){.lr = step == 0 ? 0.1 : 0.05, .momentum = 0.9});
+    }
+    const struct nd_cause *cause =
+        only_cause(diagnose(scene, sides[0], sides[1], 3), 4, ND_CAUSE_CONFIRMED,
+                   "summary.optimizer_update.rules");
+    assert_string_equal(cause->params[0].text, "SGD(lr=0.1, momentum=0.9, weight_decay=0)");
+    assert_string_equal(cause->params[1].text,
+                        "SGD(lr=0.05, momentum=0.9, weight_decay=0)");
+    scene_free(scene);
+    free(sides[0]);
+    free(sides[1]);
+}
+
 /* Adam makes a whole step of a gradient that is noise, in either direction: weights part by
  * thousands of times the gradients' difference, and the optimisers are the same. */
 static void one_optimiser_fed_with_noise_is_not_accused(void **state)
@@ -379,6 +424,8 @@ int main(void)
         cmocka_unit_test(weights_kept_in_bfloat16_are_named_with_what_was_lost),
         cmocka_unit_test(a_step_that_one_side_skipped_is_named),
         cmocka_unit_test(a_step_by_no_known_rule_is_supported_and_never_confirmed),
+        cmocka_unit_test(one_overwritten_row_is_other_weights_and_not_the_optimiser),
+        cmocka_unit_test(a_changed_rate_is_not_called_another_momentum),
         cmocka_unit_test(one_optimiser_fed_with_noise_is_not_accused),
         cmocka_unit_test(gradients_that_differ_leave_the_optimiser_out),
     };

@@ -216,6 +216,28 @@ class Names(unittest.TestCase):
         self.assertEqual((report["causes"][0]["id"], report["causes"][0]["status"]), ("dropout", "confirmed"))
 
 
+class Holes(unittest.TestCase):
+    def test_an_input_in_another_order_is_a_gap_where_the_output_follows_it(self):
+        rng = np.random.default_rng(8)
+        x = rng.standard_normal((4, 16, 8, 8)).astype(F)
+        h = rng.standard_normal((4, 16, 8, 8)).astype(F)  # of a convolution that was not dumped
+        turned = np.ascontiguousarray(h.transpose(0, 2, 3, 1)).reshape(h.shape)
+        sides = []
+        for inner in (h, turned):
+            d = inner.astype(np.float64)
+            y = ((d - d.mean((0, 2, 3), keepdims=True)) / np.sqrt(d.var((0, 2, 3), keepdims=True) + 1e-5)).astype(F)
+            sides.append([("relu", "ReLU", {}, {"input.0": x, "output.0": np.maximum(x, 0)}),
+                          ("bn", "BatchNorm2d", {"training": True, "affine": False},
+                           {"input.0": inner, "output.0": y})])
+        with tempfile.TemporaryDirectory(prefix="normdiff-parts-") as folder:
+            paths = [os.path.join(folder, name) for name in ("a.dump", "b.dump")]
+            for path, layers in zip(paths, sides):
+                dump(path, layers)
+            run = subprocess.run([TOOL, "-f", "json", *paths], capture_output=True, text=True)
+        first = json.loads(run.stdout)["first_divergence"]
+        self.assertEqual((first["layer"], first["role"], run.returncode), ("bn", "gap", 1))
+
+
 class Steps(unittest.TestCase):
     """Weights that an optimizer has moved: some layers part further than others."""
 
