@@ -15,9 +15,9 @@ enum { MAX_ROW = 1 << 20, /* a vocabulary has a few hundred thousand entries */
        LANES = 16,
        GROUPS = 64 };
 
-/* Of larger outputs evenly spaced rows are looked at, this many elements in all: the share
- * is as good, and comparing does not take twice as long. */
-static const uint64_t MAX_ELEMENTS = 1 << 24;
+/* Of larger outputs evenly spaced rows are looked at, this many elements and rows in all: the
+ * share is as good, and comparing does not take twice as long. */
+static const uint64_t MAX_ELEMENTS = 1 << 24, MAX_ROWS = 1 << 17;
 
 struct top1 {
     const struct tensor_view *view; /* two */
@@ -117,7 +117,8 @@ void nd_top1_count(unsigned jobs, const struct pair_views *views, struct nd_outc
 {
     const uint64_t n = row_length(&views->view[0].shape);
     const uint64_t rows = n == 0 ? 0 : views->view[0].count / n;
-    const uint64_t most = MAX_ELEMENTS / (n == 0 ? 1 : n) + 1;
+    const uint64_t by_size = MAX_ELEMENTS / (n == 0 ? 1 : n) + 1;
+    const uint64_t most = by_size <= MAX_ROWS ? by_size : MAX_ROWS + 1;
     struct top1    top1 = {.view = views->view, .n = n, .step = rows / most + 1};
 
     if (n < 2 || rows == 0)

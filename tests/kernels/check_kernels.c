@@ -5,7 +5,8 @@
  * chunks, unaligned, and without reading a byte before or behind the data (the pages there
  * are closed).  Exit 77: this machine lacks the instruction set.
  *
- * A dtype's word as argument checks the pairs with it as reference alone.
+ * A dtype's word as argument checks the pairs with it as reference alone.  NORMDIFF_SHORT in
+ * the environment: fewer lengths, and pairs of one dtype or with float32 (for emulators).
  * --bench instead prints GB/s for each pair and instruction set, beside a plain read of the
  * same bytes.
  */
@@ -321,12 +322,16 @@ static void check_length(const struct kernel_set *set, const struct guarded *mem
 static const size_t edges[] = {255,  256,  257,  511,  512,  513,  4095,
                                4096, 4097, 4352, 8191, 8192, 8193, 12289};
 
+/* Lengths one by one up to this; of the edges every so many. */
+enum { LENGTHS = 200, SHORT_LENGTHS = 40, SHORT_EDGES = 3 };
+static bool is_short;
+
 static void check_pair(const struct kernel_set *set, const struct guarded *memory,
                        enum nd_dtype r, enum nd_dtype c, bool is_long)
 {
-    for (size_t n = 0; n <= 200; n++)
+    for (size_t n = 0; n <= (is_short ? SHORT_LENGTHS : LENGTHS); n++)
         check_length(set, memory, r, c, n, (enum flavour)(n % FLAVOURS));
-    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i += is_short ? SHORT_EDGES : 1)
         for (int flavour = 0; flavour < FLAVOURS; flavour++)
             check_length(set, memory, r, c, edges[i], (enum flavour)flavour);
     for (size_t n = 2 * MOMENTS_CHUNK - 1; is_long && n <= 2 * MOMENTS_CHUNK + 1; n++)
@@ -367,9 +372,13 @@ static int check_all(const struct kernel_set *set, const char *only)
     for (int r = 0; r < ND_DTYPE_COUNT; r++) {
         if (only != NULL && strcmp(only, nd_dtype_info((enum nd_dtype)r)->word) != 0)
             continue;
-        for (int c = 0; c < ND_DTYPE_COUNT; c++)
-            check_pair(set, memory, (enum nd_dtype)r, (enum nd_dtype)c,
-                       r == c || (r == ND_DTYPE_f32 && c == ND_DTYPE_bf16));
+        for (int c = 0; c < ND_DTYPE_COUNT; c++) {
+            const bool is_plain = r == c || r == ND_DTYPE_f32 || c == ND_DTYPE_f32;
+            if (!is_short || is_plain)
+                check_pair(set, memory, (enum nd_dtype)r, (enum nd_dtype)c,
+                           is_short ? r == c && r == ND_DTYPE_f32
+                                    : r == c || (r == ND_DTYPE_f32 && c == ND_DTYPE_bf16));
+        }
         check_gathered(set, memory, (enum nd_dtype)r);
     }
     printf("%s: %lu comparisons of bits, %lu failed\n", nd_isa_name(set->isa), checked,
@@ -482,5 +491,6 @@ int main(int argc, char **argv)
         printf("%s: not on this machine\n", word);
         return SKIPPED;
     }
+    is_short = getenv("NORMDIFF_SHORT") != NULL;
     return check_all(nd_kernel_set_for(isa), argc > 1 ? argv[1] : NULL);
 }
