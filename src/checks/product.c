@@ -199,6 +199,13 @@ static uint64_t product_mix(uint64_t state)
     return state ^ (state >> 31);
 }
 
+/* Where the i-th of `count` slices begins, so that they cover all elements: a tail that no
+ * slice holds would be a tail that nobody looks at. */
+static uint64_t slice_first(uint64_t all, uint64_t count, uint64_t i)
+{
+    return all / count * i + all % count * i / count;
+}
+
 static bool product_choose(struct product *product, const struct tensor_view *const out[2],
                            uint64_t seed, uint64_t terms)
 {
@@ -216,9 +223,10 @@ static bool product_choose(struct product *product, const struct tensor_view *co
     if (product->at == NULL || product->out[0] == NULL || product->out[1] == NULL ||
         product->values == NULL)
         return false;
-    const uint64_t slice = all / count;
     for (uint64_t i = 0; i < count; i++) {
-        product->at[i] = slice * i + product_mix(seed + i) % slice;
+        const uint64_t first = slice_first(all, count, i);
+        const uint64_t slice = slice_first(all, count, i + 1) - first;
+        product->at[i] = first + product_mix(seed + i) % slice;
         for (int side = 0; side < 2; side++)
             product->out[side][i] = nd_view_at(out[side], product->at[i]);
     }
