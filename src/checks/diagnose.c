@@ -77,6 +77,13 @@ static void settle_lines(struct diagnosis *ret)
     }
 }
 
+/* Of a large layer a part is looked at, and that takes its time: what only names causes is not
+ * asked once one is confirmed. */
+static bool is_settled(const struct subject *subject, const struct check *check)
+{
+    return subject->window.is && !check->is_line && nd_has_confirmed(subject, "");
+}
+
 static enum nd_status run_checks(struct subject *subject, struct diagnosis *ret,
                                  struct nd_error *err)
 {
@@ -88,7 +95,7 @@ static enum nd_status run_checks(struct subject *subject, struct diagnosis *ret,
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         struct nd_finding finding = {.id = checks[i]->id, .status = ND_CHECK_UNKNOWN};
         const size_t before = subject->hypothesis_count;
-        if (!check_applies(checks[i], subject))
+        if (!check_applies(checks[i], subject) || is_settled(subject, checks[i]))
             continue;
         checks[i]->run(subject, &finding);
         if (is_from_outside(subject) && checks[i]->is_line)
