@@ -2,25 +2,12 @@
  * Inputs of an operator beside the parameters of a module: what CANN's BatchNorm gets as its
  * second input is the weight that PyTorch's module keeps.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "formats/format.h"
 #include "operators.h"
 
-/* The number in "input.N"; false for other slots. */
-static bool input_number(const char *name, size_t *ret_number)
-{
-    static const char head[] = "input.";
-    char *end;
-
-    if (strncmp(name, head, sizeof head - 1) != 0 || name[sizeof head - 1] < '0' ||
-        name[sizeof head - 1] > '9')
-        return false;
-    const unsigned long number = strtoul(name + sizeof head - 1, &end, 10);
-    *ret_number = number;
-    return *end == '\0' && number < 16; /* more than any operator of the table has */
-}
+enum { MAX_INPUTS = 16 }; /* more than any operator of the table has */
 
 static bool same_count(const struct dump_slot *a, const struct dump_slot *b)
 {
@@ -52,7 +39,7 @@ static bool pair_side(struct layer_pair *layer, const struct ascend_op *op, unsi
         struct slot_pair *own = &layer->slots[s];
         size_t number;
         if (own->side[side] == NULL || own->side[!side] != NULL ||
-            !input_number(own->side[side]->name, &number))
+            !nd_slot_numbered(own->side[side]->name, "input.", MAX_INPUTS, &number))
             continue;
         const char *slot = nd_ascend_parameter(op, number);
         struct slot_pair *other = slot == NULL ? NULL : lone_pair(layer, !side, slot);

@@ -4,7 +4,6 @@
 #include "operators.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "ops/ascend_op.h"
@@ -13,20 +12,6 @@
 
 enum { MAX_OUTPUTS = 64 }; /* more than any operator of the table has */
 
-/* The number in "output.N"; false for other slots. */
-static bool output_number(const char *name, size_t *ret_number)
-{
-    static const char head[] = "output.";
-    char *end;
-
-    if (strncmp(name, head, sizeof head - 1) != 0 || name[sizeof head - 1] < '0' ||
-        name[sizeof head - 1] > '9')
-        return false;
-    const unsigned long number = strtoul(name + sizeof head - 1, &end, 10);
-    *ret_number = number;
-    return *end == '\0' && number < MAX_OUTPUTS;
-}
-
 /* An operator without a row returns its value first. */
 static enum output_meaning meaning_of(const struct ascend_op *op,
                                       const struct dump_slot *slot)
@@ -34,7 +19,7 @@ static enum output_meaning meaning_of(const struct ascend_op *op,
     struct ascend_output output;
     size_t number;
 
-    if (slot == NULL || !output_number(slot->name, &number))
+    if (slot == NULL || !nd_slot_numbered(slot->name, "output.", MAX_OUTPUTS, &number))
         return OUTPUT_NOTHING;
     if (op == NULL)
         return number == 0 ? OUTPUT_VALUE : OUTPUT_NOTHING;
@@ -63,7 +48,7 @@ static bool outputs_of(struct layer_pair *layer, struct outputs *ret)
         struct slot_pair *pair = &layer->slots[s];
         const struct dump_slot *any = pair->side[0] != NULL ? pair->side[0] : pair->side[1];
         size_t number;
-        if (!output_number(any->name, &number))
+        if (!nd_slot_numbered(any->name, "output.", MAX_OUTPUTS, &number))
             continue;
         if (ret->pairs == MAX_OUTPUTS)
             return false;
@@ -265,7 +250,7 @@ enum nd_status nd_operators_list(struct arena *arena, struct nd_listing *listing
         for (size_t s = 0; s < layer->slot_count; s++) {
             struct ascend_output output;
             size_t number;
-            if (!output_number(slots[s].name, &number) ||
+            if (!nd_slot_numbered(slots[s].name, "output.", MAX_OUTPUTS, &number) ||
                 !nd_ascend_output(op, number, &output))
                 continue;
             slots[s].meaning = nd_arena_string(arena, output.name);

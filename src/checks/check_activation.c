@@ -132,18 +132,6 @@ static double form_misfit(const struct form *form, const double *x, const double
     return size > 0 ? sqrt(error / size) : HUGE_VAL;
 }
 
-static const struct tensor_view *activation_tensor(const struct subject *subject, int side,
-                                                   const char *name)
-{
-    const struct slot_view *slot = nd_layer_slot(subject->pair->side[side], name);
-
-    return slot != NULL && slot->has_tensor &&
-                   nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT &&
-                   nd_shape_equal(&slot->tensor.shape, &subject->shape)
-               ? &slot->tensor
-               : NULL;
-}
-
 static const struct form *activation_best(const double *x, const double *y, uint64_t count,
                                           double *ret_residual)
 {
@@ -175,9 +163,9 @@ static void activation_compare(struct subject *subject, double *x, double *y)
     double good = HUGE_VAL, left = HUGE_VAL;
 
     for (int k = 0; k < 2; k++)
-        if ((in[k] = activation_tensor(subject, k, "input.0")) == NULL)
+        if ((in[k] = nd_subject_like_output(subject, k, "input.0")) == NULL)
             return;
-    out = activation_tensor(subject, !side, subject->slot->name);
+    out = nd_subject_like_output(subject, !side, subject->slot->name);
     if (out == NULL)
         return;
     nd_view_decode(in[!side], 0, subject->count, x);
@@ -274,8 +262,8 @@ static void activation_blind(struct subject *subject, double *x, double *y)
 
 static bool activation_has_inputs(const struct subject *subject)
 {
-    return activation_tensor(subject, 0, "input.0") != NULL &&
-           activation_tensor(subject, 1, "input.0") != NULL;
+    return nd_subject_like_output(subject, 0, "input.0") != NULL &&
+           nd_subject_like_output(subject, 1, "input.0") != NULL;
 }
 
 static void activation_run(struct subject *subject, struct nd_finding *finding)

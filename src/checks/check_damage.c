@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascending.h"
+
 struct damage {
     double *error; /* |actual - expected| */
     bool *keep;    /* scratch: elements that a hypothesis leaves in */
@@ -79,13 +81,6 @@ static bool damage_nonfinite(struct subject *subject, struct nd_finding *finding
 
 /* --- parts ------------------------------------------------------------------------------
  */
-
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return *left < *right ? -1 : *left > *right;
-}
 
 enum { MEDIAN_SAMPLE = 4096 };
 

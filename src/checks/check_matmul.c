@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascending.h"
+
 static const double SINGLE = 0x1p-24;
 /* rms of one rounding of both operands over their roundoff; of one rounding 0.4247. */
 static const double BOTH_OPERANDS = 0.6006;
@@ -19,13 +21,6 @@ static const double BOTH_OPERANDS = 0.6006;
 static const enum grid grids[] = {GRID_TF32, GRID_F16, GRID_HF32, GRID_BF16};
 
 enum { GRID_CHOICES = sizeof grids / sizeof *grids, GRAM_PAIRS = 2000 };
-
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return *left < *right ? -1 : *left > *right;
-}
 
 /* --- recomputed -------------------------------------------------------------------------
  */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mix.h"
 #include "checks/flat.h"
 
 enum {
@@ -28,11 +29,7 @@ struct permuted {
 /* Random bits, one for each sum, for the element `at` of a slice. */
 static uint64_t permuted_bits(uint64_t at)
 {
-    uint64_t h = (at + 1) * 0x9e3779b97f4a7c15u; /* the mixing steps of splitmix64 */
-
-    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
-    return h ^ h >> 31;
+    return mix64(at * MIX_STEP);
 }
 
 /* Sums with random signs: they are as far apart as the slices are, up to a factor. */

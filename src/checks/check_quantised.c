@@ -6,19 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascending.h"
 #include "checks/flat.h"
 
 enum { QUANTISED_LEVELS = 256, QUANTISED_LEAST = 64, QUANTISED_DISTINCT = 4 };
 
 /* A level is hit by rounding of the stored type only: 256 steps of 2^-24 and less. */
 static const double QUANTISED_SLACK = 1e-3;
-
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return *left < *right ? -1 : *left > *right;
-}
 
 /* Sorts and drops what repeats; stops being exact beyond what a step could make. */
 static uint64_t quantised_distinct(double *values, uint64_t count)

@@ -293,27 +293,16 @@ static bool rope_allocate(struct rope *rope)
            rope->half != NULL;
 }
 
-static const struct tensor_view *rope_tensor(const struct subject *subject, int side,
-                                             const char *name)
-{
-    const struct slot_view *slot = nd_layer_slot(subject->pair->side[side], name);
-
-    return slot != NULL && slot->has_tensor &&
-                   nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT &&
-                   nd_shape_equal(&slot->tensor.shape, &subject->shape)
-               ? &slot->tensor
-               : NULL;
-}
-
 static void rope_load(struct rope *rope)
 {
     const struct subject *subject = rope->subject;
-    const struct tensor_view *out = rope_tensor(subject, !subject->side, "output.0");
+    const struct tensor_view *out =
+        nd_subject_like_output(subject, !subject->side, "output.0");
     const struct tensor_view *in[2];
     const uint64_t rows = subject->count / rope->width, width = rope->width;
 
     for (int side = 0; side < 2; side++)
-        in[side] = rope_tensor(subject, side, "input.0");
+        in[side] = nd_subject_like_output(subject, side, "input.0");
     rope->has_input = in[0] != NULL && in[1] != NULL;
     for (uint64_t i = 0; i < rope->count; i++) {
         const uint64_t row = rows / rope->count * i + rows % rope->count * i / rope->count;
@@ -334,7 +323,7 @@ static void rope_run(struct subject *subject, struct nd_finding *finding)
     (void)finding;
     if (subject->actual == NULL || !nd_subject_is_own(subject) || subject->shape.rank < 2 ||
         strcmp(subject->slot->name, "output.0") != 0 || !rope_named(subject->layer->type) ||
-        rope_tensor(subject, !subject->side, "output.0") == NULL)
+        nd_subject_like_output(subject, !subject->side, "output.0") == NULL)
         return;
     rope.width = subject->shape.dim[subject->shape.rank - 1];
     if (rope.width < 2 || rope.width % 2 != 0 || rope.width > 2 * MAX_HALF)

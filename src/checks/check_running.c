@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#include "checks/affine_fit.h"
-
 static void running_initial(struct subject *subject)
 {
     const struct norm_study *study = &subject->formula.study;
@@ -24,18 +22,8 @@ static void running_initial(struct subject *subject)
 /* Another step's are any scale and shift per channel: that fits too easily to be proved. */
 static void running_other(struct subject *subject)
 {
-    const struct norm_study *study = &subject->formula.study;
-    struct norm_model model = {.centre = true, .mean = study->zero, .var = study->one};
-    double *weight = nd_arena_alloc(subject->arena, study->channels, sizeof *weight);
-    double *bias = nd_arena_alloc(subject->arena, study->channels, sizeof *bias);
-
-    if (weight == NULL || bias == NULL ||
-        !nd_affine_fit(&subject->formula.sample, subject->side, &model, weight, bias))
-        return;
-    model.weight = weight;
-    model.bias = bias;
     const struct hypothesis other = {.id = "running_vs_batch",
-                                     .residual = nd_norm_misfit(subject, &model, NULL),
+                                     .residual = nd_norm_free_misfit(subject),
                                      .penalty = 0.5,
                                      .is_free = true,
                                      .side = nd_subject_side(subject)};

@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "base/text.h"
-#include "checks/affine_fit.h"
 
 static const char *mode_word(double training)
 {
@@ -54,19 +53,9 @@ static const char *mode_recover(const struct subject *subject, int side)
  * look like when they are not dumped.  It fits every fault of that kind. */
 static void mode_propose_free(struct subject *subject)
 {
-    struct norm_study *study = &subject->formula.study;
-    struct norm_model model = {.centre = true, .mean = study->zero, .var = study->one};
-    double *weight = nd_arena_alloc(subject->arena, study->channels, sizeof *weight);
-    double *bias = nd_arena_alloc(subject->arena, study->channels, sizeof *bias);
-
-    if (weight == NULL || bias == NULL ||
-        !nd_affine_fit(&subject->formula.sample, subject->side, &model, weight, bias))
-        return;
-    model.weight = weight;
-    model.bias = bias;
     const struct hypothesis free_fit = {
         .id = "running_vs_batch",
-        .residual = nd_norm_misfit(subject, &model, NULL),
+        .residual = nd_norm_free_misfit(subject),
         .penalty = 0.5,
         .is_free = true,
         .side = nd_subject_side(subject),

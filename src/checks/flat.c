@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/ascending.h"
+
 bool nd_flat_outside(const struct subject *subject)
 {
     return !subject->is_rounded_input &&
@@ -39,13 +41,6 @@ double nd_flat_allowed(double floor, double rms, double value)
 }
 
 enum { FLAT_SAMPLE = 4096 };
-
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return *left < *right ? -1 : *left > *right;
-}
 
 double nd_flat_floor(const struct subject *subject)
 {

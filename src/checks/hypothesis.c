@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks/affine_fit.h"
+
 static const double CONFIRMED_FACTOR =
     2.5; /* honest layers stay under 1.9 times the floor */
 static const double SUPPORTED_SHARE = 0.5;
@@ -75,6 +77,21 @@ double nd_norm_misfit(const struct subject *subject, const struct norm_model *mo
     if (!good || residual.mismatches > subject->formula.residual[subject->side].mismatches)
         return (double)NAN;
     return residual.rel;
+}
+
+double nd_norm_free_misfit(const struct subject *subject)
+{
+    const struct norm_study *study = &subject->formula.study;
+    struct norm_model model = {.centre = true, .mean = study->zero, .var = study->one};
+    double *weight = nd_arena_alloc(subject->arena, study->channels, sizeof *weight);
+    double *bias = nd_arena_alloc(subject->arena, study->channels, sizeof *bias);
+
+    if (weight == NULL || bias == NULL ||
+        !nd_affine_fit(&subject->formula.sample, subject->side, &model, weight, bias))
+        return (double)NAN;
+    model.weight = weight;
+    model.bias = bias;
+    return nd_norm_misfit(subject, &model, NULL);
 }
 
 double nd_propose_norm(struct subject *subject, const char *id,

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mix.h"
+
 /* Multiply-adds of one pass over the outputs taken; a diagnosis makes under a dozen, which
  * stays near 2^26. */
 enum { PASS_TERMS = 1 << 23, MOST_OUTPUTS = 1 << 16 };
@@ -191,14 +193,6 @@ static double *decode_whole(const struct tensor_view *view)
     return values;
 }
 
-static uint64_t product_mix(uint64_t state)
-{
-    state += 0x9e3779b97f4a7c15u; /* splitmix64 */
-    state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
-    state = (state ^ (state >> 27)) * 0x94d049bb133111ebu;
-    return state ^ (state >> 31);
-}
-
 /* Where the i-th of `count` slices begins, so that they cover all elements: a tail that no
  * slice holds would be a tail that nobody looks at. */
 static uint64_t slice_first(uint64_t all, uint64_t count, uint64_t i)
@@ -226,7 +220,7 @@ static bool product_choose(struct product *product, const struct tensor_view *co
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t first = slice_first(all, count, i);
         const uint64_t slice = slice_first(all, count, i + 1) - first;
-        product->at[i] = first + product_mix(seed + i) % slice;
+        product->at[i] = first + mix64(seed + i) % slice;
         for (int side = 0; side < 2; side++)
             product->out[side][i] = nd_view_at(out[side], product->at[i]);
     }

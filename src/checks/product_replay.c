@@ -36,29 +36,12 @@ static uint64_t product_channel(const struct product *product, uint64_t i)
     return index[is_conv ? 1 : product->out_shape.rank - 1];
 }
 
-struct channel_slope {
-    double ez, zz;
-};
-
 static double channels_t(const struct channel_slope *channels, uint64_t count)
 {
-    double sum = 0, squares = 0;
-    uint64_t n = 0;
+    double mean, error;
 
-    for (uint64_t c = 0; c < count; c++)
-        if (channels[c].zz > 0) {
-            n++;
-            sum += channels[c].ez / channels[c].zz;
-        }
-    if (n < 8) /* no evidence */
+    if (!nd_channel_slopes(channels, count, &mean, &error))
         return 0;
-    const double mean = sum / (double)n;
-    for (uint64_t c = 0; c < count; c++)
-        if (channels[c].zz > 0) {
-            const double d = channels[c].ez / channels[c].zz - mean;
-            squares += d * d;
-        }
-    const double error = sqrt(squares / (double)n / (double)n);
     return error > 0 ? fabs(mean) / error : 0;
 }
 

@@ -6,10 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct channel_sum {
-    double ez, zz;
-};
-
 struct residual_sums {
     double rms; /* of the output */
     double max, ee, zz, ez, zzee, zzze, zzzz;
@@ -36,7 +32,7 @@ static bool agrees(double y, double z)
 /* A row with NaN or infinities in it: element by element. */
 static void residual_row_slow(const struct sample *sample, uint64_t i, const double *y,
                               const double *z, struct residual_sums *sums,
-                              struct channel_sum *channels, struct residual *ret)
+                              struct channel_slope *channels, struct residual *ret)
 {
     const struct op_rows *rows = &sample->rows;
     struct op_channel at = nd_op_channel_first(rows, sample->row[i]);
@@ -56,7 +52,7 @@ static void residual_row_slow(const struct sample *sample, uint64_t i, const dou
         sums->zzee += square * e * e;
         sums->zzze += square * z[j] * e;
         sums->zzzz += square * square;
-        struct channel_sum *channel = &channels[at.at];
+        struct channel_slope *channel = &channels[at.at];
         channel->ez += e * z[j];
         channel->zz += square;
     }
@@ -118,9 +114,9 @@ static void residual_most(const double *y, const double *z, uint64_t n,
 }
 
 static void residual_channels(const struct op_rows *rows, uint64_t row, const double *y,
-                              const double *z, struct channel_sum *channels)
+                              const double *z, struct channel_slope *channels)
 {
-    struct channel_sum *channel = channels + nd_op_channel(rows, row, 0);
+    struct channel_slope *channel = channels + nd_op_channel(rows, row, 0);
 
     if (rows->span == 1) {
         for (uint64_t j = 0; j < rows->row_len; j++) {
@@ -142,7 +138,7 @@ static void residual_channels(const struct op_rows *rows, uint64_t row, const do
 
 static void residual_row(const struct sample *sample, uint64_t i, const double *y,
                          const double *z, struct residual_sums *sums,
-                         struct channel_sum *channels, struct residual *ret)
+                         struct channel_slope *channels, struct residual *ret)
 {
     const uint64_t n = sample->rows.row_len;
     struct lanes lanes;
@@ -166,8 +162,8 @@ static void residual_row(const struct sample *sample, uint64_t i, const double *
     residual_channels(&sample->rows, sample->row[i], y, z, channels);
 }
 
-/* t of the mean of the channels' slopes; infinite below eight channels (no evidence). */
-static double channels_t(const struct channel_sum *channels, uint64_t count)
+bool nd_channel_slopes(const struct channel_slope *channels, uint64_t count,
+                       double *ret_mean, double *ret_error)
 {
     double sum = 0, squares = 0;
     uint64_t n = 0;
@@ -179,14 +175,25 @@ static double channels_t(const struct channel_sum *channels, uint64_t count)
         sum += channels[c].ez / channels[c].zz;
     }
     if (n < 8)
-        return HUGE_VAL;
+        return false;
     const double mean = sum / (double)n;
     for (uint64_t c = 0; c < count; c++)
         if (channels[c].zz > 0) {
             const double d = channels[c].ez / channels[c].zz - mean;
             squares += d * d;
         }
-    const double error = sqrt(squares / (double)n / (double)n);
+    *ret_mean = mean;
+    *ret_error = sqrt(squares / (double)n / (double)n);
+    return true;
+}
+
+/* t of the mean of the channels' slopes; infinite without evidence. */
+static double channels_t(const struct channel_slope *channels, uint64_t count)
+{
+    double mean, error;
+
+    if (!nd_channel_slopes(channels, count, &mean, &error))
+        return HUGE_VAL;
     return error > 0 ? fabs(mean) / error : mean == 0 ? 0 : HUGE_VAL;
 }
 
@@ -196,7 +203,7 @@ bool nd_residual_measure(const struct sample *sample, const double *out,
     const struct op_rows *rows = &sample->rows;
     struct residual_sums sums = {.rms = nd_finite_rms(out, nd_sample_elements(sample))};
     double *z = malloc(rows->row_len * sizeof *z);
-    struct channel_sum *channels = calloc(rows->channels, sizeof *channels);
+    struct channel_slope *channels = calloc(rows->channels, sizeof *channels);
 
     *ret = (struct residual){0};
     if (z == NULL || channels == NULL) {

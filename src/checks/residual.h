@@ -25,6 +25,16 @@ typedef void residual_fn(const void *user, uint64_t i, double *out);
 bool nd_residual_measure(const struct sample *sample, const double *out,
                          residual_fn *expected, const void *user, struct residual *ret);
 
+/* What is summed over a channel: <y - z, z> and <z, z>. */
+struct channel_slope {
+    double ez, zz;
+};
+
+/* Mean of the channels' slopes and its standard error; false below eight channels, which is
+ * no evidence. */
+bool nd_channel_slopes(const struct channel_slope *channels, uint64_t count,
+                       double *ret_mean, double *ret_error);
+
 /* Root mean square of the finite values; 0 if there is none. */
 double nd_finite_rms(const double *values, uint64_t n);
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mix.h"
+
 uint64_t nd_sample_bytes(unsigned inputs, uint64_t elements)
 {
     return elements * sizeof(double) * 2 * (inputs + 1);
@@ -47,15 +49,6 @@ bool nd_sample_possible(const struct layer_pair_view *pair, unsigned inputs,
     return true;
 }
 
-/* splitmix64, a mixing function whose outputs pass the usual tests from any seed. */
-static uint64_t sample_mix(uint64_t state)
-{
-    state += 0x9e3779b97f4a7c15u;
-    state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9u;
-    state = (state ^ (state >> 27)) * 0x94d049bb133111ebu;
-    return state ^ (state >> 31);
-}
-
 /* One row out of each of `count` equal slices; the worst one stands for its slice. */
 static void sample_choose(struct sample *sample, uint64_t seed, uint64_t worst)
 {
@@ -67,7 +60,7 @@ static void sample_choose(struct sample *sample, uint64_t seed, uint64_t worst)
         uint64_t to = sample->whole ? i + 1 : (uint64_t)((double)(i + 1) * step);
         if (to <= from)
             to = from + 1;
-        uint64_t row = from + sample_mix(seed ^ (i << 20)) % (to - from);
+        uint64_t row = from + mix64(seed ^ (i << 20)) % (to - from);
         if (worst >= from && worst < to)
             row = worst;
         sample->row[i] = row < rows ? row : rows - 1;

@@ -108,6 +108,18 @@ static const struct tensor_view *output_view(const struct subject *subject, int 
                : NULL;
 }
 
+const struct tensor_view *nd_subject_like_output(const struct subject *subject, int side,
+                                                 const char *name)
+{
+    const struct slot_view *slot = nd_layer_slot(subject->pair->side[side], name);
+
+    return slot != NULL && slot->has_tensor &&
+                   nd_dtype_info(slot->tensor.dtype)->kind == ND_KIND_FLOAT &&
+                   nd_shape_equal(&slot->tensor.shape, &subject->shape)
+               ? &slot->tensor
+               : NULL;
+}
+
 /* A product that was proved to be one of them is recomputed whole where it is small. */
 static bool subject_product(struct subject *subject)
 {

@@ -108,6 +108,15 @@ double nd_propose_norm(struct subject *subject, const char *id,
 double nd_norm_misfit(const struct subject *subject, const struct norm_model *model,
                       const struct op_rows *rows);
 
+/* The wrong side's residual as any scale and shift per channel of its input: what other
+ * statistics look like that were not dumped.  Too free to be proved; NAN: could not be
+ * measured. */
+double nd_norm_free_misfit(const struct subject *subject);
+
+/* A floating-point slot of the layer that has the output's shape; NULL: none such. */
+const struct tensor_view *nd_subject_like_output(const struct subject *subject, int side,
+                                                 const char *name);
+
 /* The formula of a norm, with its parameters; NULL where none is at hand. */
 const struct norm_model *nd_subject_model(const struct subject *subject);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ascending.h"
 #include "base/pool.h"
 
 enum {
@@ -37,13 +38,6 @@ struct surveying {
     double floor, rms;
     struct stripe *stripes;
 };
-
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return *left < *right ? -1 : *left > *right;
-}
 
 /* The median error and the rms, from evenly spaced elements; false where so many of them
  * are wrong that no part stands out. */

@@ -6,19 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/ascending.h"
+
 /* After a training step all weights differ a little: over 8 times the median stands out. */
 static const double STANDS_OUT = 8;
 
 /* An optimizer that divides by the gradient's size turns noise into steps where gradients
  * are small, so that some layers part further than most: a tenth of them is no outlier. */
 static const double USUAL_SHARE = 0.9;
-
-static int ascending(const void *a, const void *b)
-{
-    const double *left = a, *right = b;
-
-    return *left < *right ? -1 : *left > *right;
-}
 
 /*
  * Where a third of the layers differ, the median is that of the differing ones, so that

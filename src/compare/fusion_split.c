@@ -10,28 +10,14 @@
 
 enum { MAX_SLOT_NUMBER = 1 << 20 };
 
-/* The number of "output.N"; false for another slot. */
-static bool output_number(const char *name, size_t *ret_number)
-{
-    static const char head[] = "output.";
-    char *end;
-
-    if (strncmp(name, head, sizeof head - 1) != 0 || name[sizeof head - 1] < '0' ||
-        name[sizeof head - 1] > '9')
-        return false;
-    const unsigned long number = strtoul(name + sizeof head - 1, &end, 10);
-    *ret_number = number;
-    return *end == '\0' && number < MAX_SLOT_NUMBER;
-}
-
 /* What the compiler says of a slot; NULL: nothing, or it is no output. */
 static const struct atc_output *output_of(const struct atc_op *op,
                                           const struct dump_slot *slot)
 {
     size_t number;
 
-    if (!output_number(slot->name, &number) || number >= op->output_count ||
-        op->outputs[number].origin == NULL)
+    if (!nd_slot_numbered(slot->name, "output.", MAX_SLOT_NUMBER, &number) ||
+        number >= op->output_count || op->outputs[number].origin == NULL)
         return NULL;
     return &op->outputs[number];
 }
@@ -41,7 +27,8 @@ static bool is_plain(const struct atc_op *op, const struct dump_layer *layer)
     for (size_t s = 0; s < layer->slot_count; s++) {
         const struct atc_output *output = output_of(op, &layer->slots[s]);
         size_t number;
-        if (output == NULL || !output_number(layer->slots[s].name, &number))
+        if (output == NULL ||
+            !nd_slot_numbered(layer->slots[s].name, "output.", MAX_SLOT_NUMBER, &number))
             continue;
         if (output->index != number || op->origin == NULL ||
             strcmp(output->origin, op->origin) != 0)

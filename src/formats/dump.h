@@ -242,6 +242,10 @@ struct open_slot {
     const struct dump *dump;
 };
 
+/* The N of a slot that is called head + "N" ("output.3" under "output."), if it is below the
+ * bound; false for other slots. */
+bool nd_slot_numbered(const char *name, const char *head, size_t below, size_t *ret_number);
+
 /*
  * Maps (or inflates) a slot's values.  The status is about this tensor only: malformed
  * members, bad CRCs and unsupported things never end the run.  Thread-safe.

@@ -15,6 +15,8 @@
 
 #include <search.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct name_split {
     size_t layer_len;
@@ -337,4 +339,16 @@ const char *nd_dump_stem(struct dump *dump, size_t file)
             return "stdin";
     }
     return nd_arena_copy(dump->arena, name, stem_len(name, strlen(name), is_lone));
+}
+
+bool nd_slot_numbered(const char *name, const char *head, size_t below, size_t *ret_number)
+{
+    const size_t len = strlen(head);
+    char *end;
+
+    if (strncmp(name, head, len) != 0 || !is_digit(name[len]))
+        return false;
+    const unsigned long number = strtoul(name + len, &end, 10);
+    *ret_number = number;
+    return *end == '\0' && number < below;
 }
