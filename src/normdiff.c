@@ -17,6 +17,7 @@
 #include "compare/side_run.h"
 #include "operators.h"
 #include "owned.h"
+#include "repeat.h"
 
 const char *nd_version(void)
 {
@@ -133,10 +134,12 @@ static void apply_diagnosis(struct nd_result *result, struct nd_layer *layers,
 
 /* --- evidence beside the pair ---------------------------------------------------------------- */
 
-static enum nd_status open_beside(struct owned *owned, const char *path, struct dump **ret_dump,
-                                  struct nd_error *err)
+/* A side's further runs are read as the side is; format NULL: by content. */
+static enum nd_status open_beside(struct owned *owned, const struct nd_options *options,
+                                  const char *path, const char *format,
+                                  struct dump **ret_dump, struct nd_error *err)
 {
-    ND_TRY(nd_dump_open(path, NULL, NULL, ret_dump, err));
+    ND_TRY(nd_dump_open(path, format, options->raw, ret_dump, err));
     owned->beside[owned->beside_count++] = *ret_dump;
     return ND_OK;
 }
@@ -164,7 +167,8 @@ static enum nd_status run_fp32(struct owned *owned, const struct comparison *com
         input->fp32_path[side] = dump[side]->path;
         if (options->fp32[side] == NULL)
             continue;
-        ND_TRY(open_beside(owned, options->fp32[side], &dump[side], err));
+        ND_TRY(open_beside(owned, options, options->fp32[side], options->input_format[side],
+                           &dump[side], err));
         input->fp32_path[side] = options->fp32[side];
     }
     ND_TRY(nd_side_run(comparison, dump[0], dump[1], 2, 0, &run, err));
@@ -182,12 +186,13 @@ static enum nd_status run_beside(struct owned *owned, struct comparison *compari
     for (unsigned side = 0; side < 2; side++) {
         if (options->rerun[side] == NULL)
             continue;
-        ND_TRY(open_beside(owned, options->rerun[side], &dump, err));
+        ND_TRY(open_beside(owned, options, options->rerun[side], options->input_format[side],
+                           &dump, err));
         ND_TRY(nd_side_run(comparison, owned->dump[side], dump, 0, side, &run, err));
         input->rerun[side] = evidence_of(&run);
     }
     if (options->golden != NULL) {
-        ND_TRY(open_beside(owned, options->golden, &dump, err));
+        ND_TRY(open_beside(owned, options, options->golden, NULL, &dump, err));
         for (unsigned side = 0; side < 2; side++) {
             ND_TRY(nd_side_run(comparison, dump, owned->dump[side], 1, side, &run, err));
             input->golden[side] = evidence_of(&run);
@@ -195,6 +200,21 @@ static enum nd_status run_beside(struct owned *owned, struct comparison *compari
         }
     }
     return run_fp32(owned, comparison, input, err);
+}
+
+/* What a command that the report proposes has to say again. */
+static enum nd_status input_given(const struct comparison *comparison,
+                                  struct diagnosis_input *input, struct nd_error *err)
+{
+    struct words words = {0}, dumps = {0};
+
+    ND_TRY(nd_repeat_options(comparison->options, comparison->arena, &words, err));
+    ND_TRY(nd_repeat_evidence(comparison->options, comparison->arena, &dumps, err));
+    input->given = words.items;
+    input->given_count = words.count;
+    input->given_dumps = dumps.items;
+    input->given_dump_count = dumps.count;
+    return ND_OK;
 }
 
 static enum nd_status diagnose(struct owned *owned, struct comparison *comparison,
@@ -208,10 +228,14 @@ static enum nd_status diagnose(struct owned *owned, struct comparison *compariso
     struct diagnosis_input input = {.result = result, .max_mem = comparison->options->max_mem,
                                     .jobs = comparison->options->jobs};
     ND_TRY(run_beside(owned, comparison, &input, err));
+    ND_TRY(input_given(comparison, &input, err));
     ND_TRY(nd_evidence_open(comparison, &evidence, err));
-    input.layers = evidence.layers;
-    const enum nd_status status =
+    input.look = nd_evidence_look;
+    input.layers = &evidence;
+    enum nd_status status =
         nd_diagnose(&input, first_over(result), comparison->arena, &diagnosis, err);
+    if (status == ND_OK && atomic_load(&evidence.short_of_memory))
+        status = nd_fail_memory(err);
     nd_evidence_close(&evidence);
     ND_TRY(status);
     apply_diagnosis(result, layers, &diagnosis);

@@ -14,8 +14,8 @@ static bool same_count(const struct dump_slot *a, const struct dump_slot *b)
     uint64_t n, k;
 
     return a->broken == NULL && b->broken == NULL &&
-           nd_shape_count(a->has_logical ? &a->logical : &a->storage, &n) &&
-           nd_shape_count(b->has_logical ? &b->logical : &b->storage, &k) && n == k;
+           nd_shape_count(a->logical != NULL ? a->logical : &a->storage, &n) &&
+           nd_shape_count(b->logical != NULL ? b->logical : &b->storage, &k) && n == k;
 }
 
 /* The pair that only one side has, under a name; NULL: none. */

@@ -107,10 +107,10 @@ struct nd_dump_info {
 enum nd_metric_kind { ND_METRIC_NUMBER, ND_METRIC_PAIR, ND_METRIC_INDEX };
 struct nd_metric_value {
     const char         *key;
-    enum nd_metric_kind kind;
     double              value[2]; /* NUMBER: [0]; PAIR: reference, candidate */
     const uint64_t     *index;    /* INDEX: a logical multi-index */
     uint32_t            index_len;
+    enum nd_metric_kind kind;
 };
 
 struct nd_worst {

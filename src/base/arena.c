@@ -1,7 +1,12 @@
 /*
  * Chunked arena.  Large requests get a chunk of their own, so that a chunk's size stays
  * small, a dump of few tensors costs little, and a long list grows in place of itself.
+ *
+ * An arena that has become large takes pages from the kernel, some dozens at a time: that
+ * is one fault instead of dozens, and what is freed leaves the process, whichever thread
+ * asked for it and whatever was allocated since.
  */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, MAP_POPULATE */
 #include "base/arena.h"
 
 #include <stdalign.h>
@@ -12,17 +17,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { CHUNK_SIZE = 32 * 1024, LARGE = CHUNK_SIZE / 4 };
+enum {
+    CHUNK_SIZE = 32 * 1024,
+    LARGE = CHUNK_SIZE / 4,
+    SMALL_CHUNKS = 16,         /* before the arena counts as large */
+    MAPPED_SIZE = 256 * 1024   /* the chunk's head included: whole pages */
+};
 
 struct chunk {
     struct chunk *next, *before;
     size_t        size, used;
+    bool          mapped;
     alignas(max_align_t) unsigned char bytes[];
 };
 
 struct arena {
     struct chunk *chunks;
+    unsigned      small_chunks;
 };
 
 struct arena *nd_arena_new(void)
@@ -36,7 +49,10 @@ void nd_arena_free(struct arena *arena)
         return;
     for (struct chunk *chunk = arena->chunks; chunk != NULL;) {
         struct chunk *next = chunk->next;
-        free(chunk);
+        if (chunk->mapped)
+            munmap(chunk, MAPPED_SIZE);
+        else
+            free(chunk);
         chunk = next;
     }
     free(arena);
@@ -70,6 +86,31 @@ static void chunk_link(struct arena *arena, struct chunk *chunk, bool is_large)
         chunk->next->before = chunk;
 }
 
+static struct chunk *chunk_map(void)
+{
+    struct chunk *const chunk = mmap(NULL, MAPPED_SIZE, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+    if (chunk == MAP_FAILED)
+        return NULL;
+    chunk->mapped = true;
+    chunk->size = MAPPED_SIZE - sizeof *chunk;
+    return chunk;
+}
+
+/* Zeroed, with room for `want` bytes; NULL: out of memory. */
+static struct chunk *chunk_new(struct arena *arena, size_t want)
+{
+    const size_t room = want > LARGE ? want : CHUNK_SIZE;
+
+    if (want <= LARGE && arena->small_chunks++ >= SMALL_CHUNKS)
+        return chunk_map();
+    struct chunk *const chunk = calloc(1, sizeof *chunk + room);
+    if (chunk != NULL)
+        chunk->size = room;
+    return chunk;
+}
+
 void *nd_arena_alloc(struct arena *arena, size_t count, size_t size)
 {
     const size_t  want = rounded(count, size);
@@ -78,11 +119,9 @@ void *nd_arena_alloc(struct arena *arena, size_t count, size_t size)
     if (want == 0)
         return NULL;
     if (want > LARGE || chunk == NULL || chunk->size - chunk->used < want) {
-        const size_t room = want > LARGE ? want : CHUNK_SIZE;
-        chunk = calloc(1, sizeof *chunk + room);
+        chunk = chunk_new(arena, want);
         if (chunk == NULL)
             return NULL;
-        chunk->size = room;
         chunk_link(arena, chunk, want > LARGE);
     }
     void *place = chunk->bytes + chunk->used;
@@ -108,6 +147,17 @@ static void *chunk_grow(struct arena *arena, void *list, size_t old, size_t want
     memset(moved->bytes + old, 0, want - old);
     moved->size = moved->used = want;
     return moved->bytes;
+}
+
+void nd_arena_take(struct arena *arena, struct arena *from)
+{
+    while (from != NULL && from->chunks != NULL) {
+        struct chunk *const chunk = from->chunks;
+        from->chunks = chunk->next;
+        chunk->before = chunk->next = NULL;
+        chunk_link(arena, chunk, true); /* behind the one that is being filled */
+    }
+    free(from);
 }
 
 char *nd_arena_copy(struct arena *arena, const char *text, size_t len)

@@ -20,6 +20,9 @@ char *nd_arena_copy(struct arena *arena, const char *text, size_t len); /* adds 
 char *nd_arena_string(struct arena *arena, const char *text);
 char *nd_arena_format(struct arena *arena, const char *fmt, ...) ND_PRINTF(2, 3);
 
+/* Gives all that `from` (NULL: nothing) holds to `arena`, and frees it. */
+void nd_arena_take(struct arena *arena, struct arena *from);
+
 /*
  * Makes room for one more element in a list that the same call made: returns the list, moved
  * when `count` has reached *capacity, and then the old place is void.  NULL: out of memory

@@ -27,33 +27,41 @@ void nd_out_printf(struct out *out, const char *fmt, ...)
     nd_text_add(&out->text, buf, (size_t)len < sizeof buf ? (size_t)len : sizeof buf - 1);
 }
 
-/* Characters of three bytes that move, break or hide what stands beside them: directions,
- * U+2028 and U+2029 (line ends to many a reader) and the byte order mark. */
+/* Characters that move, break or hide what stands beside them, or that nobody can see: C1
+ * controls (which terminals obey), directions, U+2028 and U+2029 (line ends to many a
+ * reader), zero widths, the soft hyphen, the byte order mark, and tags. */
 static bool utf8_disturbs(unsigned code)
 {
-    return (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ||
-           code == 0xfeff;
+    return (code >= 0x80 && code < 0xa0) || code == 0xfffe || code == 0xffff || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || code == 0xad ||
+           code == 0x61c || (code >= 0xe0000 && code <= 0xe0fff);
 }
 
-/* Length of the valid UTF-8 character at p (no overlong forms, surrogates, or C1 control
- * characters, which terminals obey); 0: not one. */
+/* Length of the valid UTF-8 character at p (no overlong forms, no surrogates); 0: not one. */
+static size_t utf8_read(const unsigned char *p, unsigned *ret_code)
+{
+    const size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3
+                       : p[0] < 0xf5 ? 4 : 0;
+    static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    static const unsigned      least[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned                   code = p[0] & first_bits[len];
+
+    for (size_t i = 1; i < len; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (p[i] & 63u);
+    }
+    *ret_code = code;
+    return code < least[len] || (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff ? 0 : len;
+}
+
+/* The same for what may be shown as it is. */
 static size_t utf8_len(const unsigned char *p)
 {
-    if (p[0] < 0x80)
-        return 1;
-    if (p[0] >= 0xc2 && p[0] <= 0xdf && (p[1] & 0xc0) == 0x80)
-        return p[0] == 0xc2 && p[1] < 0xa0 ? 0 : 2;
-    if ((p[0] & 0xf0) == 0xe0 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80) {
-        const unsigned code = (unsigned)(p[0] & 15) << 12 | (unsigned)(p[1] & 63) << 6 | (p[2] & 63u);
-        const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-        return code < 0x800 || surrogate || code >= 0xfffe || utf8_disturbs(code) ? 0 : 3;
-    }
-    if (p[0] >= 0xf0 && p[0] <= 0xf4 && (p[1] & 0xc0) == 0x80 && (p[2] & 0xc0) == 0x80 &&
-        (p[3] & 0xc0) == 0x80) {
-        const unsigned code = (unsigned)(p[0] & 7) << 18 | (unsigned)(p[1] & 63) << 12;
-        return code < 0x10000 || code > 0x10ffff ? 0 : 4;
-    }
-    return 0;
+    unsigned     code = 0;
+    const size_t len = utf8_read(p, &code);
+
+    return utf8_disturbs(code) ? 0 : len;
 }
 
 void nd_out_safe(struct out *out, const char *string)
@@ -122,23 +130,32 @@ void nd_json_close(struct out *out)
     nd_out_raw(out, out->bracket[out->depth] == '{' ? "}" : "]");
 }
 
-/* A JSON string; bytes that are not UTF-8 become the text \\xNN, so that a name can be
- * told from every other name. */
+static void json_escape(struct out *out, unsigned code)
+{
+    if (code > 0xffff) {
+        nd_out_printf(out, "\\u%04x", 0xd800 + ((code - 0x10000) >> 10));
+        code = 0xdc00 + (code & 0x3ff);
+    }
+    nd_out_printf(out, "\\u%04x", code);
+}
+
+/* A JSON string, which reads back as the name that it was; bytes that are not UTF-8 become
+ * the text \\xNN, so that a name can be told from every other name. */
 static void json_quote(struct out *out, const char *string)
 {
     nd_out_raw(out, "\"");
     for (const unsigned char *p = (const unsigned char *)string; *p != '\0';) {
-        const size_t len = utf8_len(p);
-        if (len == 0) {
-            nd_out_printf(out, "\\\\x%02x", *p++);
-        } else if (*p == '"' || *p == '\\') {
-            nd_out_printf(out, "\\%c", *p++);
-        } else if (*p < 0x20 || *p == 0x7f) {
-            nd_out_printf(out, "\\u%04x", *p++);
-        } else {
+        unsigned     code = 0;
+        const size_t len = utf8_read(p, &code);
+        if (len == 0)
+            nd_out_printf(out, "\\\\x%02x", *p);
+        else if (*p == '"' || *p == '\\')
+            nd_out_printf(out, "\\%c", *p);
+        else if (*p < 0x20 || *p == 0x7f || utf8_disturbs(code))
+            json_escape(out, code);
+        else
             nd_text_add(&out->text, (const char *)p, len);
-            p += len;
-        }
+        p += len == 0 ? 1 : len;
     }
     nd_out_raw(out, "\"");
 }
@@ -196,8 +213,9 @@ void nd_json_null(struct out *out)
 
 bool nd_out_flush(struct out *out, FILE *stream)
 {
-    const bool fine = !out->text.broken &&
-                      fwrite(out->text.bytes, 1, out->text.len, stream) == out->text.len;
+    const bool fine = !out->text.broken && /* a report may be empty, and has no bytes then */
+                      (out->text.len == 0 ||
+                       fwrite(out->text.bytes, 1, out->text.len, stream) == out->text.len);
 
     out->text.len = 0;
     return fine && fflush(stream) == 0;

@@ -9,11 +9,15 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { MAX_JOBS = 256 };
+#include "base/room.h"
+
+/* Of many small units a thread takes several at a time: else the counter that they share is
+ * what takes the time.  A share stays so small that the last ones end together. */
+enum { LARGEST_SHARE = 16, SHARES_A_JOB = 64 };
 
 struct pool {
     atomic_size_t    next;
-    size_t           count;
+    size_t           count, share;
     nd_pool_fn      *work;
     nd_pool_tick_fn *tick;
     void            *user;
@@ -41,29 +45,42 @@ static void *worker_run(void *argument)
     struct pool   *pool = worker->pool;
 
     for (;;) {
-        const size_t i = atomic_fetch_add(&pool->next, 1);
-        if (i >= pool->count)
+        const size_t from = atomic_fetch_add(&pool->next, pool->share);
+        if (from >= pool->count)
             return NULL;
-        pool->work(pool->user, i, worker->number);
-        if (worker->number == 0 && pool->tick != NULL)
-            pool->tick(pool->user, i);
+        for (size_t i = from; i < from + pool->share && i < pool->count; i++) {
+            pool->work(pool->user, i, worker->number);
+            if (worker->number == 0 && pool->tick != NULL)
+                pool->tick(pool->user, i);
+        }
     }
+}
+
+/* What it kept of the work's buffers goes with a thread. */
+static void *thread_run(void *argument)
+{
+    (void)worker_run(argument);
+    nd_room_clear();
+    return NULL;
 }
 
 void nd_pool_run(unsigned jobs, size_t count, nd_pool_fn *work, nd_pool_tick_fn *tick, void *user)
 {
     struct pool   pool = {.count = count, .work = work, .tick = tick, .user = user};
-    struct worker workers[MAX_JOBS];
+    struct worker workers[ND_POOL_WORKERS];
     unsigned      running = 1;
 
     if (jobs == 0)
         jobs = nd_pool_processors();
-    if (jobs > MAX_JOBS)
-        jobs = MAX_JOBS;
+    if (jobs > ND_POOL_WORKERS)
+        jobs = ND_POOL_WORKERS;
+    pool.share = count / jobs / SHARES_A_JOB + 1;
+    if (pool.share > LARGEST_SHARE)
+        pool.share = LARGEST_SHARE;
     workers[0] = (struct worker){.pool = &pool};
     for (; running < jobs && running < count; running++) {
         workers[running] = (struct worker){.pool = &pool, .number = running};
-        if (pthread_create(&workers[running].thread, NULL, worker_run, &workers[running]) != 0)
+        if (pthread_create(&workers[running].thread, NULL, thread_run, &workers[running]) != 0)
             break; /* fewer threads give the same result */
     }
     worker_run(&workers[0]);

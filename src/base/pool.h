@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+enum { ND_POOL_WORKERS = 256 }; /* at most: workers count from 0 */
+
 typedef void nd_pool_fn(void *user, size_t index, unsigned worker);
 typedef void nd_pool_tick_fn(void *user, size_t started);
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
+
 void nd_text_done(struct text *text)
 {
     free(text->bytes);
@@ -250,9 +252,12 @@ const char *nd_number_read(const char *at, const char *end, double *ret_value)
     const size_t len = number_len(p, end);
     if (len == 0 || len >= sizeof copy)
         return NULL;
-    memcpy(copy, p, len);
-    copy[len] = '\0';
-    const double value = strtod(copy, NULL);
+    double value;
+    if (!nd_decimal_read(p, len, &value)) {
+        memcpy(copy, p, len);
+        copy[len] = '\0';
+        value = strtod(copy, NULL);
+    }
     *ret_value = negative ? -value : value;
     return p + len;
 }

@@ -11,6 +11,7 @@ struct fit {
     double weight, bias;
     double residual; /* squares left over the reference */
     double m, away;  /* candidate: values, squares about the reference's mean of h */
+    bool is_pooled;  /* sums over both sides */
 };
 
 typedef void fit_fn(struct fit *fit, double h, double y);
@@ -100,19 +101,69 @@ static struct fit *fit_side(const struct sample *sample, int side,
     return fits;
 }
 
-bool nd_affine_fit(const struct sample *sample, int side, const struct norm_model *model,
-                   double *ret_weight, double *ret_bias)
-{
-    struct fit *fits = fit_side(sample, side, model);
+/* A candidate that lies this many times the reference's spread away, squared, cannot be
+ * foretold: a channel behind a ReLU may be one constant on one side. */
+static const double FARTHEST = 16;
 
-    if (fits == NULL)
-        return false;
-    for (uint64_t c = 0; c < sample->rows.channels; c++) {
+static void fit_pool(struct fit *fit, const struct fit *other, bool centre)
+{
+    fit->n += other->n;
+    fit->h += other->h;
+    fit->y += other->y;
+    fit->hh += other->hh;
+    fit->hy += other->hy;
+    fit->yy += other->yy;
+    fit->is_pooled = true;
+    fit_solve(fit, centre);
+}
+
+/* The reference's fits, but of both sides where it does not vary enough by itself: such a
+ * channel accuses nobody. */
+static struct fit *fit_pair(const struct sample *sample, const struct norm_model *model)
+{
+    struct fit *fits = fit_side(sample, 0, model), *others = NULL;
+    bool good = fits != NULL && fit_walk(sample, 1, model, fit_away, fits);
+
+    for (uint64_t c = 0; good && c < sample->rows.channels && model->centre; c++) {
+        struct fit *fit = &fits[c];
+        if (fit->n == 0 || !(fit->away * fit->n > FARTHEST * fit_spread(fit) * fit->m))
+            continue;
+        if (others == NULL)
+            others = fit_side(sample, 1, model);
+        good = others != NULL;
+        if (good)
+            fit_pool(fit, &others[c], model->centre);
+    }
+    free(others);
+    if (good)
+        return fits;
+    free(fits);
+    return NULL;
+}
+
+static bool fit_give(struct fit *fits, uint64_t channels, double *ret_weight,
+                     double *ret_bias)
+{
+    for (uint64_t c = 0; fits != NULL && c < channels; c++) {
         ret_weight[c] = fits[c].weight;
         ret_bias[c] = fits[c].bias;
     }
+    const bool good = fits != NULL;
     free(fits);
-    return true;
+    return good;
+}
+
+bool nd_affine_fit(const struct sample *sample, int side, const struct norm_model *model,
+                   double *ret_weight, double *ret_bias)
+{
+    return fit_give(fit_side(sample, side, model), sample->rows.channels, ret_weight,
+                    ret_bias);
+}
+
+bool nd_affine_fit_pair(const struct sample *sample, const struct norm_model *model,
+                        double *ret_weight, double *ret_bias)
+{
+    return fit_give(fit_pair(sample, model), sample->rows.channels, ret_weight, ret_bias);
 }
 
 bool nd_affine_shift(const struct sample *sample, int side, const struct norm_model *model,
@@ -137,8 +188,10 @@ static double fit_expected(const struct fit *fit, double roundoff)
     const double noise = fit->residual / fmax(fit->n - 2, 1) +
                          own * own * (fit->n > 4 ? fit->yy / fit->n : 0);
     const double shh = fit_spread(fit);
-    const double lever =
-        1 / fit->n + (fit->m > 0 && shh > 0 ? fit->away / fit->m / shh : 0);
+    const double reach = fit->is_pooled || !(fit->m > 0 && shh > 0)
+                             ? 0
+                             : fit->away / fit->m / shh;
+    const double lever = 1 / fit->n + reach;
 
     return noise * (1 + fmin(lever, 1e6)) * fit->m;
 }
@@ -147,13 +200,12 @@ bool nd_affine_predict(const struct sample *sample, const struct norm_model *mod
                        double roundoff, double *ret_error)
 {
     const uint64_t channels = sample->rows.channels;
-    struct fit *fits = fit_side(sample, 0, model);
+    struct fit *fits = fit_pair(sample, model);
     double expected = 0, squares = 0, values = 0;
 
     if (fits == NULL)
         return false;
-    if (!fit_walk(sample, 0, model, fit_residual, fits) ||
-        !fit_walk(sample, 1, model, fit_away, fits)) {
+    if (!fit_walk(sample, 0, model, fit_residual, fits)) {
         free(fits);
         return false;
     }

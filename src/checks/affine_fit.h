@@ -13,6 +13,11 @@
 bool nd_affine_fit(const struct sample *sample, int side, const struct norm_model *model,
                    double *ret_weight, double *ret_bias);
 
+/* Fits on the reference, but on both sides for a channel that hardly varies there while the
+ * candidate does. */
+bool nd_affine_fit_pair(const struct sample *sample, const struct norm_model *model,
+                        double *ret_weight, double *ret_bias);
+
 /* The shift of each channel alone, the model's weight kept. */
 bool nd_affine_shift(const struct sample *sample, int side, const struct norm_model *model,
                      double *ret_bias);

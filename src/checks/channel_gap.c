@@ -62,17 +62,38 @@ static uint64_t position_flat(const struct positions *of, uint64_t at, uint64_t 
     return (at / of->inner * of->channels + channel) * of->inner + at % of->inner;
 }
 
-/* Sums over the positions read; what is not finite on both sides is left out. */
+/* What is not finite on both sides is left out. */
+static void channel_add(struct channel *channel, double r, double c)
+{
+    if (!isfinite(r) || !isfinite(c))
+        return;
+    channel->error += (c - r) * (c - r);
+    channel->size += r * r;
+}
+
+/* Sums over the positions read. */
 static void channel_sum(const struct positions *of, struct channel *channel)
 {
     for (uint64_t at = 0; at < of->count; at += of->step) {
         const uint64_t flat = position_flat(of, at, channel->index);
-        const double r = nd_view_at(of->side[0], flat), c = nd_view_at(of->side[1], flat);
-        if (!isfinite(r) || !isfinite(c))
-            continue;
-        channel->error += (c - r) * (c - r);
-        channel->size += r * r;
+        channel_add(channel, nd_view_at(of->side[0], flat), nd_view_at(of->side[1], flat));
     }
+}
+
+/* All channels' sums at once, where they follow one another: the same, row by row. */
+static bool channels_sum(const struct positions *of, struct channel *channels)
+{
+    double *row = malloc(2 * of->channels * sizeof *row);
+
+    for (uint64_t at = 0; row != NULL && at < of->count; at += of->step) {
+        for (int side = 0; side < 2; side++)
+            nd_view_decode(of->side[side], at * of->channels, of->channels,
+                           row + (uint64_t)side * of->channels);
+        for (uint64_t c = 0; c < of->channels; c++)
+            channel_add(&channels[c], row[c], row[of->channels + c]);
+    }
+    free(row);
+    return row != NULL;
 }
 
 static void gap_find(const struct channel *sorted, uint64_t count,
@@ -104,9 +125,11 @@ void nd_channel_gap(const struct layer_pair_view *pair, struct channel_gap *ret_
     struct channel *channels = calloc(of.channels, sizeof *channels);
     if (channels == NULL)
         return;
+    const bool is_summed = of.inner == 1 && channels_sum(&of, channels);
     for (uint64_t c = 0; c < of.channels; c++) {
         channels[c].index = c;
-        channel_sum(&of, &channels[c]);
+        if (!is_summed)
+            channel_sum(&of, &channels[c]);
         whole += channels[c].size / (double)of.channels;
     }
     for (uint64_t c = 0; c < of.channels; c++) {

@@ -7,6 +7,7 @@
 #define ND_CHECKS_CHECK_H
 
 #include "base/arena.h"
+#include "checks/runs.h"
 #include "normdiff/result.h"
 #include "tensor/view.h"
 
@@ -22,17 +23,36 @@ struct side_evidence {
     const double *drift;    /* one a layer of the result; NAN: not there; NULL: not given */
 };
 
-/* What every check sees.  layers[i] are the views of result->layers[i]. */
+/* What every check sees. */
 struct diagnosis_input {
     const struct nd_result *result; /* compared and frozen; roles not yet set */
-    const struct layer_pair_view *layers;
+    nd_look_fn *look; /* at the layers of the result, see nd_pair_of() */
+    void *layers;
+    unsigned worker; /* that looks */
     uint64_t max_mem; /* bytes that diagnosis may allocate */
     unsigned jobs;
+    const struct run_index *runs; /* nd_diagnose() makes it */
     struct side_evidence rerun[2];  /* the side against its own second run */
     struct side_evidence golden[2]; /* the side against the golden dump */
     struct side_evidence fp32;      /* the two float32 runs against each other */
     const char *fp32_path[2];       /* what was compared there */
+    /* The options that were given, as words: how to read, match and judge; further dumps. */
+    const char *const *given, *const *given_dumps;
+    size_t given_count, given_dump_count;
 };
+
+/* The views of result->layers[index]; for how long they stay: see nd_look_fn. */
+static inline const struct layer_pair_view *nd_pair_of(const struct diagnosis_input *input,
+                                                       size_t index)
+{
+    return input->look(input->layers, input->worker, index);
+}
+
+/* The layer before this one in its run; ND_NO_INDEX: none. */
+static inline size_t nd_before(const struct diagnosis_input *input, size_t index)
+{
+    return input->runs->before[index];
+}
 
 /* What the diagnosis says; normdiff.c copies it into the result. */
 struct diagnosis {

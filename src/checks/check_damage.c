@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/ascending.h"
+#include "base/room.h"
 
 struct damage {
     double *error; /* |actual - expected| */
@@ -100,8 +101,8 @@ static bool damage_measure(const struct subject *subject, struct damage *ret)
 {
     double squares = 0;
 
-    ret->error = malloc(subject->count * sizeof *ret->error);
-    ret->keep = malloc(subject->count * sizeof *ret->keep);
+    ret->error = nd_room_take(subject->count, sizeof *ret->error);
+    ret->keep = nd_room_take(subject->count, sizeof *ret->keep);
     if (ret->error == NULL || ret->keep == NULL)
         return false;
     for (uint64_t i = 0; i < subject->count; i++) {
@@ -326,8 +327,8 @@ static void damage_run(struct subject *subject, struct nd_finding *finding)
         if (subject->actual != NULL && !subject->window.is &&
             damage_measure(subject, &damage))
             (void)damage_tail(subject, &damage, finding);
-        free(damage.error);
-        free(damage.keep);
+        nd_room_give(damage.error);
+        nd_room_give(damage.keep);
         return;
     }
     if (subject->actual == NULL) {
@@ -347,8 +348,8 @@ static void damage_run(struct subject *subject, struct nd_finding *finding)
         !damage_tails(subject, &damage, finding))
         damage_channel(subject, &damage, finding);
     damage_gap(subject);
-    free(damage.error);
-    free(damage.keep);
+    nd_room_give(damage.error);
+    nd_room_give(damage.keep);
 }
 
 const struct check nd_check_damage = {.id = "damage", .is_line = true, .run = damage_run};

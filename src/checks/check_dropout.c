@@ -3,8 +3,8 @@
  * and all others are larger by 1 / (1 - p).
  */
 #include <math.h>
-#include <stdlib.h>
 
+#include "base/room.h"
 #include "checks/flat.h"
 
 /* One factor on eight values is no accident; fewer than three zeros tell no share. */
@@ -54,7 +54,7 @@ static void dropout_try(struct subject *subject, int side, const double *y, cons
 
     if (!dropout_measure(y, z, subject->count, &of) || !dropout_agrees(&of))
         return;
-    double *dropped = malloc(subject->count * sizeof *dropped);
+    double *dropped = nd_room_take(subject->count, sizeof *dropped);
     if (dropped == NULL)
         return;
     for (uint64_t i = 0; i < subject->count; i++)
@@ -64,7 +64,7 @@ static void dropout_try(struct subject *subject, int side, const double *y, cons
         .residual = nd_flat_distance(y, dropped, NULL, subject->count),
         .penalty = -0.3,
         .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE};
-    free(dropped);
+    nd_room_give(dropped);
     ND_PROPOSE(subject, dropout, ND_NUMBER("p", 1 - 1 / of.scale),
                ND_NUMBER("share",
                          (double)of.dropped / (double)(of.dropped + of.kept)));
@@ -77,7 +77,7 @@ static void dropout_try(struct subject *subject, int side, const double *y, cons
 static void dropout_of_both(struct subject *subject)
 {
     const double *y = subject->actual, *z = subject->expected;
-    bool *keep = malloc(subject->count * sizeof *keep);
+    bool *keep = nd_room_take(subject->count, sizeof *keep);
     double zeros[2] = {0, 0}, kept = 0;
 
     if (keep == NULL)
@@ -89,7 +89,7 @@ static void dropout_of_both(struct subject *subject)
         kept += keep[i];
     }
     const double residual = nd_flat_distance(y, z, keep, subject->count);
-    free(keep);
+    nd_room_give(keep);
     if (fmin(zeros[0], zeros[1]) < DROPOUT_ZEROS || kept < DROPOUT_KEPT ||
         fabs(zeros[0] - zeros[1]) > 5 * sqrt(zeros[0] + zeros[1]) ||
         !(residual <= 4 * fmax(subject->own->in.rel, subject->floor)))

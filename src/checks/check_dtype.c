@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
+
 enum { DTYPE_BUDGET = 1 << 22 };
 
 struct dtype_evidence {
     enum grid grid[2];
     double share[2]; /* of each side's values on the coarser grid */
     bool whole;
+    bool values; /* on both sides */
 };
 
 static void dtype_look(const struct subject *subject, struct dtype_evidence *ret)
@@ -25,15 +28,18 @@ static void dtype_look(const struct subject *subject, struct dtype_evidence *ret
 
     *ret = (struct dtype_evidence){
         .grid = {GRID_NONE, GRID_NONE},
-          .whole = true
+          .whole = true,
+          .values = true
     };
     for (int side = 0; side < 2; side++) {
         const struct slot_view *slot =
             subject->pair->side[side] == NULL
                 ? NULL
                 : nd_layer_slot(subject->pair->side[side], subject->slot->name);
-        if (slot == NULL || !slot->has_tensor)
+        if (slot == NULL || !slot->has_tensor) {
+            ret->values = false;
             continue;
+        }
         nd_grid_shares(&slot->tensor, DTYPE_BUDGET, &shares[side]);
         ret->grid[side] = nd_grid_of(&shares[side], slot->real_dtype);
         ret->whole = ret->whole && shares[side].whole;
@@ -74,30 +80,46 @@ static double dtype_misfit(const struct subject *subject, int side, enum grid gr
     /* A replay is about the side in question alone. */
     if (subject->actual == NULL || (!is_own && subject->is_replayed))
         return (double)NAN;
-    rounded = malloc(subject->count * sizeof *rounded);
+    rounded = nd_room_take(subject->count, sizeof *rounded);
     if (rounded == NULL)
         return (double)NAN;
     for (uint64_t i = 0; i < subject->count; i++)
         rounded[i] = nd_grid_round(grid, z[i]);
     misfit = nd_flat_distance(y, rounded, NULL, subject->count);
-    free(rounded);
+    nd_room_give(rounded);
     return misfit;
 }
+
+/* Units of roundoff that a layer computed in a type throughout is off by. */
+static const double WHOLE_LAYER = 16;
 
 static void dtype_propose_effective(struct subject *subject, int side, enum grid grid)
 {
     const bool is_global = dtype_is_global(subject, side, grid);
     double floor;
-    const double residual = dtype_misfit(subject, side, grid, &floor);
+    double residual = dtype_misfit(subject, side, grid, &floor);
+    /* Rounded on the way too, so that rounding what was expected explains little: the values
+     * lie on the grid all the same, and are off by no more than that. */
+    const bool is_fingerprint =
+        !is_global && !(residual < 0.5 * subject->unexplained) &&
+        subject->unexplained <= WHOLE_LAYER * nd_grid_roundoff(grid);
 
-    const struct hypothesis rounded = {.id = is_global ? "dtype_global" : "dtype_effective",
-                                       .residual = residual,
-                                       .floor = floor,
-                                       .penalty = -0.5,
-                                       .is_declared = is_global,
-                                       .is_certain = is_global,
-                                       .side = side == 1 ? ND_SIDE_CANDIDATE
-                                                         : ND_SIDE_REFERENCE};
+    if (is_fingerprint)
+        residual = (double)NAN;
+    struct hypothesis rounded = {
+        .id = is_global ? "dtype_global" : "dtype_effective",
+        .residual = residual,
+        .floor = floor,
+        .penalty = is_fingerprint ? 0.2 : -0.5, /* what says more goes first */
+        .is_declared = is_global,
+        .is_certain = is_global,
+        .is_fingerprint = is_fingerprint,
+        .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE};
+    if (is_fingerprint)
+        rounded.summary = ND_PHRASE(subject->arena, "summary.dtype_effective.grid",
+                                    ND_NUMBER("is_candidate", side),
+                                    ND_WORD("dtype", nd_grid_name(grid)),
+                                    ND_NUMBER("drift", subject->unexplained));
     ND_PROPOSE(subject, rounded, ND_WORD("dtype", nd_grid_name(grid)));
 }
 
@@ -149,6 +171,18 @@ static void dtype_say_lowered(const struct subject *subject, struct nd_finding *
     finding->advice = nd_phrase_plain("advice.dtype.lowered");
 }
 
+/* The types agree; what the numbers say of them. */
+static struct nd_phrase dtype_agree(const struct subject *subject,
+                                    const struct dtype_evidence *look)
+{
+    if (!look->values)
+        return nd_phrase_plain("finding.dtype.statistics");
+    if (look->grid[0] != GRID_NONE && look->grid[0] == look->grid[1])
+        return ND_PHRASE(subject->arena, "finding.dtype.same_grid",
+                         ND_WORD("dtype", nd_grid_name(look->grid[0])));
+    return nd_phrase_plain("finding.dtype.ok");
+}
+
 static void dtype_run(struct subject *subject, struct nd_finding *finding)
 {
     struct dtype_evidence look;
@@ -167,7 +201,7 @@ static void dtype_run(struct subject *subject, struct nd_finding *finding)
             look.grid[side] != GRID_NONE ? nd_grid_name(look.grid[side]) : NULL;
     }
     finding->status = ND_CHECK_OK;
-    finding->evidence = known ? nd_phrase_plain("finding.dtype.ok")
+    finding->evidence = known ? dtype_agree(subject, &look)
                               : nd_phrase_plain("finding.dtype.undeclared");
     if (known && !alike) {
         finding->status = ND_CHECK_MISMATCH;

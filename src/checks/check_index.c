@@ -3,8 +3,8 @@
  * of the start again, or were never written; up to there everything agrees.
  */
 #include <math.h>
-#include <stdlib.h>
 
+#include "base/room.h"
 #include "checks/flat.h"
 
 /* What 16 bits count, signed and unsigned; also the blocks of a launch. */
@@ -66,7 +66,7 @@ static void index_run(struct subject *subject, struct nd_finding *finding)
     /* Flat indices of a part are none of the tensor. */
     if (!nd_flat_asked(subject) || subject->count <= INDEX_SIGNED || subject->window.is)
         return;
-    double *moved = malloc(subject->count * sizeof *moved);
+    double *moved = nd_room_take(subject->count, sizeof *moved);
     if (moved == NULL)
         return;
     index_side(subject, &(struct index_pair){subject->side, subject->actual,
@@ -74,7 +74,7 @@ static void index_run(struct subject *subject, struct nd_finding *finding)
     if (!subject->is_replayed)
         index_side(subject, &(struct index_pair){!subject->side, subject->expected,
                                                  subject->actual, moved});
-    free(moved);
+    nd_room_give(moved);
 }
 
 const struct check nd_check_index = {.id = "index", .run = index_run};

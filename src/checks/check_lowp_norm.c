@@ -25,6 +25,7 @@ static const struct lowp_row lowp_rows[] = {
      PLACE_INPUT | INSIDE | PLACE_WEIGHTED | PLACE_OUT                                  },
     {"norm_internal_lowp", "every step up to xhat", PLACE_INPUT | INSIDE                },
     {"norm_internal_lowp", "the input",             PLACE_INPUT                         },
+    {"norm_internal_lowp", "the input and the output", PLACE_INPUT | PLACE_OUT          },
     {"norm_internal_lowp", "mean and variance",     PLACE_MEAN | PLACE_VAR              },
     {"norm_internal_lowp", "the statistics",        STATISTICS                          },
     {"norm_internal_lowp", "mean, variance, rstd",  STATISTICS | PLACE_RSTD             },

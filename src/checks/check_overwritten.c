@@ -4,8 +4,8 @@
  * whole channel one channel.
  */
 #include <math.h>
-#include <stdlib.h>
 
+#include "base/room.h"
 #include "checks/flat.h"
 
 enum { OVERWRITTEN_LEAST = 4 };
@@ -81,7 +81,7 @@ static bool overwritten_propose(struct subject *subject, const struct range *ran
                                 double floor, bool is_strict)
 {
     const uint64_t length = range->end - range->first;
-    bool *keep = malloc(subject->count * sizeof *keep);
+    bool *keep = nd_room_take(subject->count, sizeof *keep);
 
     if (keep == NULL)
         return false;
@@ -94,7 +94,7 @@ static bool overwritten_propose(struct subject *subject, const struct range *ran
         .floor = floor,
         .penalty = 2 * (double)length / (double)subject->count,
         .side = nd_subject_side(subject)};
-    free(keep);
+    nd_room_give(keep);
     if (is_strict && !(overwritten.residual <= 2 * floor))
         return false;
     ND_PROPOSE(subject, overwritten, ND_NUMBER("first", (double)range->first),

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/ascending.h"
+#include "base/mix.h"
+#include "base/room.h"
 #include "checks/flat.h"
 
 enum { QUANTISED_LEVELS = 256, QUANTISED_LEAST = 64, QUANTISED_DISTINCT = 4 };
@@ -14,16 +16,43 @@ enum { QUANTISED_LEVELS = 256, QUANTISED_LEAST = 64, QUANTISED_DISTINCT = 4 };
 /* A level is hit by rounding of the stored type only: 256 steps of 2^-24 and less. */
 static const double QUANTISED_SLACK = 1e-3;
 
-/* Sorts and drops what repeats; stops being exact beyond what a step could make. */
-static uint64_t quantised_distinct(double *values, uint64_t count)
-{
-    uint64_t distinct = 0;
+/* The values seen, each once, until they are more than a step could make. */
+enum { LEVEL_SLOTS = 1024 }; /* four times as many: few meet */
 
-    qsort(values, count, sizeof *values, ascending);
-    for (uint64_t i = 0; i < count; i++)
-        if (distinct == 0 || values[i] != values[distinct - 1])
-            values[distinct++] = values[i];
-    return distinct;
+struct levels {
+    double value[QUANTISED_LEVELS + 1];
+    uint64_t count;
+    uint32_t fill; /* slots of an earlier fill are free */
+    uint32_t filled[LEVEL_SLOTS];
+    uint16_t at[LEVEL_SLOTS];
+};
+
+static void levels_clear(struct levels *levels)
+{
+    levels->count = 0;
+    if (++levels->fill == 0) {
+        memset(levels->filled, 0, sizeof levels->filled);
+        levels->fill = 1;
+    }
+}
+
+/* False: too many. */
+static bool levels_add(struct levels *levels, double value)
+{
+    uint64_t bits;
+
+    value = value == 0 ? 0 : value; /* of both zeros one */
+    memcpy(&bits, &value, sizeof bits);
+    uint64_t slot = mix64(bits) % LEVEL_SLOTS;
+    while (levels->filled[slot] == levels->fill) {
+        if (levels->value[levels->at[slot]] == value)
+            return true;
+        slot = (slot + 1) % LEVEL_SLOTS;
+    }
+    levels->filled[slot] = levels->fill;
+    levels->at[slot] = (uint16_t)levels->count;
+    levels->value[levels->count++] = value;
+    return levels->count <= QUANTISED_LEVELS;
 }
 
 static bool quantised_step_fits(const double *levels, uint64_t count, double step)
@@ -63,24 +92,30 @@ static double quantised_step(const double *levels, uint64_t count)
 
 struct quantised {
     const double *y, *z;
-    double *values; /* scratch: of one group */
+    struct levels levels; /* of one group */
     double *moved;  /* z on the levels */
     uint64_t told; /* elements in groups whose step says something */
     uint64_t most; /* levels of a group */
     double noise;  /* steps squared, summed over the elements */
 };
 
-/* Sorts the finite values of one group: `inner` in a row, every `inner * groups`. */
+/* Takes the finite values of one group: `inner` in a row, every `inner * groups`; sorts
+ * what is found.  0: more values than levels. */
 static uint64_t quantised_gather(struct quantised *of, uint64_t count, uint64_t inner,
-                                 uint64_t groups, uint64_t group, uint64_t *ret_distinct)
+                                 uint64_t groups, uint64_t group)
 {
     uint64_t n = 0;
 
+    levels_clear(&of->levels);
     for (uint64_t i = group * inner; i < count; i += inner * groups)
-        for (uint64_t j = i; j < i + inner; j++)
-            if (isfinite(of->y[j]))
-                of->values[n++] = of->y[j];
-    *ret_distinct = quantised_distinct(of->values, n);
+        for (uint64_t j = i; j < i + inner; j++) {
+            if (!isfinite(of->y[j]))
+                continue;
+            if (!levels_add(&of->levels, of->y[j]))
+                return 0;
+            n++;
+        }
+    qsort(of->levels.value, of->levels.count, sizeof *of->levels.value, ascending);
     return n;
 }
 
@@ -88,15 +123,14 @@ static uint64_t quantised_gather(struct quantised *of, uint64_t count, uint64_t 
 static bool quantised_group(struct quantised *of, uint64_t count, uint64_t inner,
                             uint64_t groups, uint64_t group)
 {
-    uint64_t distinct;
-    const uint64_t n = quantised_gather(of, count, inner, groups, group, &distinct);
-    const double step = distinct > 1 && distinct <= QUANTISED_LEVELS
-                            ? quantised_step(of->values, distinct)
-                            : 0;
+    const uint64_t n = quantised_gather(of, count, inner, groups, group);
+    const uint64_t distinct = of->levels.count;
+    const double *values = of->levels.value;
+    const double step = n > 0 && distinct > 1 ? quantised_step(values, distinct) : 0;
 
-    if (distinct == 0 || (step == 0 && distinct > 1))
+    if (n == 0 || (step == 0 && distinct > 1))
         return false;
-    const double low = of->values[0], high = of->values[distinct - 1];
+    const double low = values[0], high = values[distinct - 1];
     for (uint64_t i = group * inner; i < count; i += inner * groups)
         for (uint64_t j = i; j < i + inner; j++) {
             const double z = of->z[j];
@@ -218,17 +252,15 @@ static void quantised_run(struct subject *subject, struct nd_finding *finding)
     if (!nd_flat_asked(subject) || subject->own->roundoff > 0x1p-20 ||
         subject->count < QUANTISED_LEAST)
         return;
-    of.values = malloc(subject->count * sizeof *of.values);
-    of.moved = malloc(subject->count * sizeof *of.moved);
-    if (of.values != NULL && of.moved != NULL) {
+    of.moved = nd_room_take(subject->count, sizeof *of.moved);
+    if (of.moved != NULL) {
         quantised_side(subject, &of, subject->side);
         of.y = subject->expected;
         of.z = subject->actual;
         if (!subject->is_replayed)
             quantised_side(subject, &of, !subject->side);
     }
-    free(of.values);
-    free(of.moved);
+    nd_room_give(of.moved);
 }
 
 const struct check nd_check_quantised = {.id = "quantised", .run = quantised_run};

@@ -3,8 +3,8 @@
  * actual one stays at the limit; everything else agrees.
  */
 #include <math.h>
-#include <stdlib.h>
 
+#include "base/room.h"
 #include "checks/flat.h"
 
 /* Values at the limit: the extreme itself is always there once. */
@@ -44,7 +44,7 @@ static void saturated_try(struct subject *subject, int side, const double *y,
     /* A limit is met by the extremes: where most values stand at it, the output is constant. */
     if (above + below > subject->count / 2)
         return;
-    double *clipped = malloc(subject->count * sizeof *clipped);
+    double *clipped = nd_room_take(subject->count, sizeof *clipped);
     if (clipped == NULL)
         return;
     for (uint64_t i = 0; i < subject->count; i++)
@@ -54,7 +54,7 @@ static void saturated_try(struct subject *subject, int side, const double *y,
         .residual = nd_flat_distance(y, clipped, NULL, subject->count),
         .penalty = -0.3,
         .side = side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE};
-    free(clipped);
+    nd_room_give(clipped);
     ND_PROPOSE(subject, saturated, ND_NUMBER("limit", isinf(high) ? low : high),
                ND_NUMBER("count", (double)(isinf(high) ? 0 : above) +
                                       (double)(isinf(low) ? 0 : below)));

@@ -67,7 +67,8 @@ static bool stale_is_dump_only(const struct subject *subject)
 
     for (size_t i = subject->index + 1; i < layers && seen < STALE_USERS; i++) {
         const struct layer_facts *facts = &subject->facts[i];
-        if (facts->container || facts->out.count == 0)
+        if (facts->container || facts->out.count == 0 ||
+            subject->input->runs->run[i] != subject->input->runs->run[subject->index])
             continue;
         if (facts->out.mismatches > 0 ||
             !(facts->out.rel <= STALE_SHARE * subject->own->out.rel))
@@ -122,7 +123,7 @@ static void stale_ahead(struct subject *subject)
         const struct tensor_view *view =
             i >= subject->input->result->layer_count || subject->facts[i].container
                 ? NULL
-                : stale_view(subject->input->layers[i].side[!subject->side], "output.0");
+                : stale_view(nd_pair_of(subject->input, i)->side[!subject->side], "output.0");
         if (view == NULL || !nd_shape_equal(&view->shape, &subject->shape))
             continue;
         nd_view_decode(view, 0, view->count, later);
@@ -153,13 +154,13 @@ static void stale_difference(struct subject *subject, int side, const double *y,
     double *values = malloc(2 * subject->count * sizeof *values);
     double *sum = values == NULL ? NULL : values + subject->count;
 
-    for (size_t back = 1; back <= STALE_BEHIND && back <= subject->index && values != NULL;
-         back++) {
-        const size_t i = subject->index - back;
+    size_t i = nd_before(subject->input, subject->index);
+    for (int back = 0; back < STALE_BEHIND && i != ND_NO_INDEX && values != NULL;
+         back++, i = nd_before(subject->input, i)) {
         const struct tensor_view *view =
             subject->facts[i].container
                 ? NULL
-                : stale_view(subject->input->layers[i].side[side], "output.0");
+                : stale_view(nd_pair_of(subject->input, i)->side[side], "output.0");
         if (view == NULL || !nd_shape_equal(&view->shape, &subject->shape) ||
             stale_is_plain(view))
             continue;
@@ -253,7 +254,7 @@ static const char *stale_source(const struct subject *subject, int side,
     for (size_t i = subject->index; i-- > 0;)
         for (int from = 0; from < 2; from++) {
             const int of = from == 0 ? side : !side;
-            const struct layer_view *layer = subject->input->layers[i].side[of];
+            const struct layer_view *layer = nd_pair_of(subject->input, i)->side[of];
             if (layer == NULL || layer->container || stale_is_repeat(subject, side, i))
                 continue;
             if (stale_equal(out, stale_view(layer, subject->slot->name)) ||

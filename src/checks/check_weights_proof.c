@@ -182,10 +182,11 @@ static void proof_without_weights(struct subject *subject)
         (void)proof_from(subject, input);
         return;
     }
-    for (size_t back = 1; back <= PROOF_BEHIND && back <= subject->index; back++) {
-        const size_t i = subject->index - back;
+    size_t i = nd_before(subject->input, subject->index);
+    for (int back = 0; back < PROOF_BEHIND && i != ND_NO_INDEX;
+         back++, i = nd_before(subject->input, i)) {
         if (!subject->facts[i].container &&
-            proof_from(subject, proof_view(subject->input->layers[i].side[subject->side],
+            proof_from(subject, proof_view(nd_pair_of(subject->input, i)->side[subject->side],
                                            "output.0")))
             return;
     }

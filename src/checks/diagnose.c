@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
 #include "checks/lowered.h"
 #include "checks/mirror.h"
+#include "checks/saved.h"
 #include "checks/steps.h"
 #include "checks/subject.h"
 
@@ -144,6 +146,8 @@ static enum nd_status diagnose_facts(const struct diagnosis_input *input, size_t
                              ? origin.first
                              : first_over(input->result, facts, &origin, over_bar);
     say_first(&origin, facts, first, ret);
+    if (first != ND_NO_INDEX && !nd_origin_weigh(input, facts, first, &origin))
+        return nd_fail_memory(err);
     if (first != ND_NO_INDEX) {
         subject = malloc(sizeof *subject);
         if (subject == NULL)
@@ -160,19 +164,29 @@ static enum nd_status diagnose_facts(const struct diagnosis_input *input, size_t
     return status;
 }
 
-enum nd_status nd_diagnose(const struct diagnosis_input *input, size_t over_bar,
+enum nd_status nd_diagnose(const struct diagnosis_input *given, size_t over_bar,
                            struct arena *arena, struct diagnosis *ret, struct nd_error *err)
 {
-    struct layer_facts *facts = calloc(input->result->layer_count + 1, sizeof *facts);
+    struct layer_facts *facts = calloc(given->result->layer_count + 1, sizeof *facts);
+    struct run_index runs;
+    struct diagnosis_input of = *given, *const input = &of;
 
     *ret = (struct diagnosis){.origin = ND_NO_INDEX,
                               .origin_slot = ND_NO_INDEX,
                               .first = ND_NO_INDEX,
                               .input_drift = (double)NAN};
-    if (facts == NULL)
+    if (facts == NULL || !nd_runs_index(given->result, &runs)) {
+        free(facts);
         return nd_fail_memory(err);
+    }
+    of.runs = &runs;
     nd_facts_gather(input, facts);
-    const enum nd_status status = diagnose_facts(input, over_bar, facts, arena, ret, err);
+    const enum nd_status status =
+        nd_saved_gather(input->result, facts)
+            ? diagnose_facts(input, over_bar, facts, arena, ret, err)
+            : nd_fail_memory(err);
+    nd_runs_done(&runs);
     free(facts);
+    nd_room_clear();
     return status;
 }

@@ -233,7 +233,7 @@ static void facts_product_replay(const struct gathering *job, size_t i)
     const struct nd_slot *out = &job->input->result->layers[i].slots[facts->out.worst];
     const bool shown = out->worst_count > 0 && strcmp(out->name, "output.0") == 0;
 
-    nd_product_replay(&job->input->layers[i], facts->op, facts->roundoff,
+    nd_product_replay(nd_pair_of(job->input, i), facts->op, facts->roundoff,
                       shown ? out->worst[0].index : NULL, job->terms, job->input->max_mem,
                       i, &facts->replay);
 }
@@ -243,18 +243,6 @@ static bool replay_worthwhile(const struct layer_facts *facts)
 {
     return facts->pair && !facts->container && facts->forward && facts->op != NULL &&
            facts->out.count > 0 && !facts->out.equal;
-}
-
-/* The first layer of the same step and rank, as far back as anybody looks. */
-static size_t run_first(const struct nd_result *result, size_t i)
-{
-    size_t first = i;
-
-    while (first > 0 && i - first < 64 &&
-           result->layers[first - 1].step == result->layers[i].step &&
-           result->layers[first - 1].rank == result->layers[i].rank)
-        first--;
-    return first;
 }
 
 static void facts_replay(const struct gathering *job, size_t i,
@@ -277,7 +265,7 @@ static void facts_stand_in(const struct gathering *job, size_t i)
     struct layer_facts *facts = &job->facts[i];
     struct stand_in stand_in;
 
-    if (!nd_stand_in_find(job->input, run_first(result, i), i, facts->op, facts->roundoff,
+    if (!nd_stand_in_find(job->input, i, facts->op, facts->roundoff,
                           &stand_in))
         return;
     facts->stand_ins = stand_in.count;
@@ -302,13 +290,13 @@ static void facts_recompute(const struct gathering *job, size_t i)
     if (facts->in.count > 0 && facts->op->product)
         facts_product_replay(job, i);
     else if (facts->in.count > 0)
-        facts_replay(job, i, &job->input->layers[i]);
+        facts_replay(job, i, nd_pair_of(job->input, i));
     else if (facts->in.seen == 0 &&
              result->dump[result->order_borrowed].order != ND_ORDER_NAME)
         facts_stand_in(job, i);
     if (facts->op->product && facts->op->bias &&
         !(facts->replay.trusted && facts->replay.whole))
-        nd_channel_gap(&job->input->layers[i], &facts->gap);
+        nd_channel_gap(nd_pair_of(job->input, i), &facts->gap);
 }
 
 /* No type is recorded: what the name suggests, if the formula reproduces a side. */
@@ -333,12 +321,16 @@ static void facts_by_name(const struct gathering *job, size_t i)
 
 static void gather_one(void *user, size_t i, unsigned worker)
 {
-    const struct gathering *job = user;
+    struct gathering own = *(const struct gathering *)user;
+    struct diagnosis_input input = *own.input;
+    const struct gathering *const job = &own;
+
+    input.worker = worker;
+    own.input = &input;
     const struct nd_layer *layer = &job->input->result->layers[i];
-    const struct layer_pair_view *pair = &job->input->layers[i];
+    const struct layer_pair_view *pair = nd_pair_of(job->input, i);
     struct layer_facts *facts = &job->facts[i];
 
-    (void)worker;
     *facts = (struct layer_facts){
         .op = nd_op_for(layer->type),
         .pair = pair->side[0] != NULL && pair->side[1] != NULL,

@@ -31,6 +31,7 @@ struct layer_facts {
     struct slot_group out, in, params, after; /* after: state_after */
     double roundoff;                          /* of the coarser side's output type */
     double floor;      /* what one rounding and another summation order explain */
+    double saved;      /* error of what a backward layer's forward pass saw and made */
     double noise;      /* what a side's second run differs by here; 0: equal, or unknown */
     enum grid grid[2]; /* narrower grid that a side's output lies on */
     bool layout_found; /* an output agrees only after its axes were reordered */

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/round.h"
+
 struct grid_row {
     const char *name;
     int digits;          /* significant bits, hidden one included */
@@ -38,6 +40,8 @@ double nd_grid_round(enum grid grid, double value)
 
     if (grid_rows[grid].dtype != ND_DTYPE_NONE)
         return nd_dtype_round(grid_rows[grid].dtype, value);
+    if (isnormal(value))
+        return nd_round_digits(value, grid_rows[grid].digits);
     if (!isfinite(value) || value == 0)
         return value;
     const double mantissa = frexp(value, &exponent);

@@ -23,7 +23,7 @@ static double recent_worst(const struct walk *walk)
     double worst = 0;
 
     for (int k = 0; k < WALK_RECENT; k++)
-        worst = fmax(worst, walk->recent[k]);
+        worst = fmax(worst, walk->run->recent[k]);
     return worst;
 }
 
@@ -49,9 +49,9 @@ static double input_limit(const struct nd_slot *slot)
 static double input_allowance(const struct walk *walk, size_t i, const struct nd_slot *slot,
                               const struct producer **ret_producer)
 {
-    *ret_producer = nd_producer_of(&walk->producers, slot, walk->first, i);
+    *ret_producer = nd_producer_of(&walk->producers, slot, walk->input->runs->run[i], i);
     if (*ret_producer == NULL)
-        return walk->worst;
+        return walk->run->worst;
     return nd_slot_rel(
         &walk_layer(walk, (*ret_producer)->layer)->slots[(*ret_producer)->slot]);
 }
@@ -73,7 +73,7 @@ static bool input_unexplained(const struct walk *walk, size_t i, const struct nd
         return false;
     /* Statistics are never exact: integers whose prints are equal do not differ. */
     if (nd_slot_is_integer(slot))
-        return slot->drift > 0 && walk->worst <= nd_floor(0x1p-24) * JUMP && !walk->is_bad;
+        return slot->drift > 0 && walk->run->worst <= nd_floor(0x1p-24) * JUMP && !walk->run->is_bad;
     if (!nd_slot_measured(slot) || (nd_slot_found(slot) && !order_matters(&walk->facts[i])))
         return false;
     const double rel = nd_slot_rel(slot);
@@ -81,7 +81,7 @@ static bool input_unexplained(const struct walk *walk, size_t i, const struct nd
         return false;
     const double allowed = input_allowance(walk, i, slot, ret_producer);
     return rel > JUMP * fmax(allowed, nd_floor(nd_slot_roundoff(slot))) ||
-           walk->produced == 0;
+           walk->run->produced == 0;
 }
 
 static bool judge_inputs(struct walk *walk, size_t i)
@@ -99,14 +99,14 @@ static bool judge_inputs(struct walk *walk, size_t i)
                 ND_PHRASE(walk->arena, "why.gap.changed", ND_WORD("slot", slot->name),
                           ND_NUMBER("drift", rel),
                           ND_WORD("producer", walk_layer(walk, producer->layer)->name)));
-        else if (walk->produced + walk->passed == 0 || nd_slot_is_integer(slot))
+        else if (walk->run->produced + walk->run->passed == 0 || nd_slot_is_integer(slot))
             say(walk, i, ND_ROLE_GAP, ORIGIN_INPUT,
                 ND_PHRASE(walk->arena, "why.input", ND_WORD("slot", slot->name),
                           ND_NUMBER("drift", rel)));
         else
             say(walk, i, ND_ROLE_GAP, ORIGIN_GAP,
                 ND_PHRASE(walk->arena, "why.gap", ND_WORD("slot", slot->name),
-                          ND_NUMBER("drift", rel), ND_NUMBER("worst", walk->worst)));
+                          ND_NUMBER("drift", rel), ND_NUMBER("worst", walk->run->worst)));
         return true;
     }
     return false;
@@ -117,7 +117,7 @@ static bool judge_inputs(struct walk *walk, size_t i)
 static bool judge_nonfinite(struct walk *walk, size_t i)
 {
     const struct layer_facts *facts = &walk->facts[i];
-    const bool from_input = facts->in.seen > 0 ? facts->in.mismatches > 0 : walk->is_bad;
+    const bool from_input = facts->in.seen > 0 ? facts->in.mismatches > 0 : walk->run->is_bad;
 
     if (facts->out.mismatches == 0)
         return false;
@@ -141,6 +141,9 @@ static bool judge_weights(struct walk *walk, size_t i)
     if (facts->in.seen > 0 && facts->out.rel <= 2 * facts->in.rel)
         return false;
     if (facts->in.seen == 0 && facts->out.rel <= 2 * recent_worst(walk))
+        return false;
+    if (facts->params.rel <=
+        2 * nd_update_moved(walk->input, &walk->steps, i, facts->params.worst))
         return false;
     say(walk, i, ND_ROLE_ORIGIN, ORIGIN_WEIGHTS,
         ND_PHRASE(walk->arena, "why.weights",
@@ -224,10 +227,10 @@ static double explained_error(const struct nd_layer *layer, const struct layer_f
 {
     const enum op_bound bound = facts->op == NULL ? BOUND_RELATIVE : facts->op->bound;
     const double gain = facts->op == NULL ? JUMP : fmax(facts->op->gain, 1.5);
-    const double rel = fmax(facts->in.rel, facts->params.rel);
+    const double rel = fmax(fmax(facts->in.rel, facts->params.rel), facts->saved);
     const double least = JUMP * facts->floor;
 
-    if (facts->in.equal && facts->params.equal)
+    if (facts->in.equal && facts->params.equal && !(facts->saved > 0))
         return least;
     if (bound == BOUND_NONE || facts->in.is_integer || facts->in.count == 0)
         return (double)NAN;
@@ -253,15 +256,19 @@ static bool judge_bound(struct walk *walk, size_t i)
         if (facts->out.rel <= 2 * facts->floor)
             say_innocent(walk, i, nd_phrase_plain("why.unbounded"));
         else
-            say(walk, i, walk->is_tainted ? ND_ROLE_INHERITED : ND_ROLE_UNKNOWN,
+            say(walk, i, walk->run->is_tainted ? ND_ROLE_INHERITED : ND_ROLE_UNKNOWN,
                 ORIGIN_NONE, nd_phrase_plain("why.unbounded"));
         return true;
     }
+    const bool is_over = (facts->forward ? facts->out.rel / limit
+                                         : nd_gradient_excess(walk_layer(walk, i), facts,
+                                                              limit)) > 1;
     const struct nd_phrase why =
-        ND_PHRASE(walk->arena, facts->out.rel > limit ? "why.bound" : "why.explained",
-                  ND_NUMBER("drift", facts->out.rel), ND_NUMBER("input", facts->in.rel),
+        ND_PHRASE(walk->arena, is_over ? "why.bound" : "why.explained",
+                  ND_NUMBER("drift", facts->out.rel),
+                  ND_NUMBER("input", fmax(facts->in.rel, facts->saved)),
                   ND_NUMBER("limit", limit));
-    if (facts->out.rel > limit)
+    if (is_over)
         say(walk, i, ND_ROLE_ORIGIN, ORIGIN_BOUND, why);
     else
         say_innocent(walk, i, why);
@@ -282,7 +289,7 @@ static void judge_growth(struct walk *walk, size_t i)
         say(walk, i, ND_ROLE_UNKNOWN, ORIGIN_NONE, nd_phrase_plain("why.no_order"));
         return;
     }
-    const bool grew = facts->out.rel > limit && !walk->is_tainted;
+    const bool grew = facts->out.rel > limit && !walk->run->is_tainted;
     const struct nd_phrase why =
         ND_PHRASE(walk->arena, grew ? "why.growth" : "why.no_growth",
                   ND_NUMBER("drift", facts->out.rel), ND_NUMBER("level", level));
@@ -321,17 +328,32 @@ static void judge_gap(struct walk *walk, size_t i)
     const struct channel_gap *gap = &walk->facts[i].gap;
     const enum nd_role role = walk->origin->roles[i];
 
-    if (!nd_channel_stands_out(gap) || walk->is_tainted ||
+    if (!nd_channel_stands_out(gap) || walk->run->is_tainted ||
         (role != ND_ROLE_INHERITED && role != ND_ROLE_CLEAN && role != ND_ROLE_UNKNOWN))
         return;
-    for (size_t k = 1; k <= GAP_BEHIND && i >= walk->first + k; k++)
-        if (nd_channel_error(&walk->input->layers[i - k], gap->channels, gap->channel) >
+    size_t behind = nd_before(walk->input, i);
+    for (int k = 0; k < GAP_BEHIND && behind != ND_NO_INDEX; k++) {
+        if (nd_channel_error(nd_pair_of(walk->input, behind), gap->channels, gap->channel) >
             gap->error / CHANNEL_GAP)
             return;
+        behind = nd_before(walk->input, behind);
+    }
     say(walk, i, ND_ROLE_ORIGIN, ORIGIN_BOUND,
         ND_PHRASE(walk->arena, "why.channels", ND_NUMBER("wrong", (double)gap->wrong),
                   ND_NUMBER("count", (double)gap->channels),
                   ND_NUMBER("error", gap->error), ND_NUMBER("ratio", gap->ratio)));
+}
+
+/* Without an output a layer is judged on nothing; what came in was made before it. */
+static void judge_inputs_only(struct walk *walk, size_t i)
+{
+    const struct layer_facts *facts = &walk->facts[i];
+
+    if (facts->in.seen > 0 && facts->in.equal)
+        say(walk, i, ND_ROLE_CLEAN, ORIGIN_NONE, nd_phrase_plain("why.exact"));
+    else if (facts->in.count > 0 && walk->run->produced > 0 &&
+             facts->in.rel <= JUMP * fmax(walk->run->worst, facts->floor))
+        say(walk, i, ND_ROLE_INHERITED, ORIGIN_NONE, nd_phrase_plain("why.inputs_only"));
 }
 
 void nd_walk_judge(struct walk *walk, size_t i)
@@ -347,8 +369,12 @@ void nd_walk_judge(struct walk *walk, size_t i)
         return;
     if (facts->out.seen > 0 && (judge_inputs(walk, i) || judge_nonfinite(walk, i)))
         return;
-    if (nd_walk_judge_update(walk, i) || facts->out.seen == 0)
+    if (nd_walk_judge_update(walk, i) || nd_walk_judge_kink(walk, i))
         return;
+    if (facts->out.seen == 0) {
+        judge_inputs_only(walk, i);
+        return;
+    }
     if (facts->out.equal) {
         say(walk, i, ND_ROLE_CLEAN, ORIGIN_NONE, nd_phrase_plain("why.exact"));
         return;

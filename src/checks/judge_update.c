@@ -36,7 +36,7 @@ bool nd_walk_judge_update(struct walk *walk, size_t i)
     struct update update;
     struct update_gap gap;
 
-    if (walk->is_tainted || walk->was_tainted || params->count == 0 || params->equal ||
+    if (walk->run->is_tainted || walk->was_tainted || params->count == 0 || params->equal ||
         walk->updates_fitted == JUDGED_FITS ||
         !nd_update_load(walk->input, &walk->steps, i, JUDGED_VALUES, &update))
         return false;

@@ -29,7 +29,18 @@ static bool rows_allocate(struct linear_rows *rows, bool has_plain)
     return false;
 }
 
-/* As many rows as work and memory allow, evenly spaced. */
+/* Any weights are fitted by more rows than a channel has weights (nd_linear_full); where
+ * there are not so many, the other forms want a few. */
+static uint64_t rows_useful(uint64_t count, uint64_t terms)
+{
+    const uint64_t fit = (terms + 1) / 4 * 7 + 16, few = 128;
+
+    if (count < fit)
+        return few;
+    return 4 * terms > 2 * few ? 4 * terms : 2 * few;
+}
+
+/* As many rows as work and memory allow and the fits can use, evenly spaced. */
 static uint64_t rows_affordable(uint64_t all, const struct linear_rows *rows)
 {
     const uint64_t width = rows->groups * rows->terms + 2 * rows->channels;
@@ -38,7 +49,9 @@ static uint64_t rows_affordable(uint64_t all, const struct linear_rows *rows)
     if (count > ROWS_NUMBERS / width)
         count = ROWS_NUMBERS / width;
     count = count > ROWS_MOST ? ROWS_MOST : count;
-    return count > all ? all : count;
+    count = count > all ? all : count;
+    const uint64_t useful = rows_useful(count, rows->terms);
+    return count > useful ? useful : count;
 }
 
 /* --- rows of a product --- */

@@ -159,7 +159,7 @@ static void lowered_walk(const struct diagnosis_input *input, const struct layer
         }
         if (slot == NULL || side_grid(slot, &facts[i], 1) != grid)
             continue;
-        const double once = rounding_of(&input->layers[i], slot->name, grid);
+        const double once = rounding_of(nd_pair_of(input, i), slot->name, grid);
         const bool product = facts[i].op != NULL && facts[i].op->product;
         sum += once * once * (product ? 2 : 1); /* the weight was rounded too */
         ret->explains = fmax(ret->explains, sqrt(sum));

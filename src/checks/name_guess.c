@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "ops/type_memo.h"
 #include "ops/type_name.h"
 
 struct guess {
@@ -45,18 +46,27 @@ static void name_word(const char *name, char *ret_word, size_t size)
     }
 }
 
+static const void *find_guess(const char *plain)
+{
+    for (size_t i = 0; i < sizeof guesses / sizeof *guesses; i++)
+        if (nd_type_listed(guesses[i].words, plain))
+            return &guesses[i];
+    return NULL;
+}
+
 size_t nd_name_guess(const char *name, const struct op *ret_ops[NAME_GUESSES])
 {
+    static _Thread_local struct type_memo met[ND_TYPE_MEMO];
     char word[128], plain[128];
     size_t count = 0;
 
     name_word(name, word, sizeof word);
     if (nd_type_plain(word, plain, sizeof plain) == 0)
         return 0;
-    for (size_t i = 0; i < sizeof guesses / sizeof *guesses && count == 0; i++)
-        for (size_t k = 0; nd_type_listed(guesses[i].words, plain) && k < NAME_GUESSES &&
-                           guesses[i].types[k] != NULL;
-             k++)
-            ret_ops[count++] = nd_op_for(guesses[i].types[k]);
+    const struct guess *const guess = nd_type_recall(met, plain, find_guess);
+    while (guess != NULL && count < NAME_GUESSES && guess->types[count] != NULL) {
+        ret_ops[count] = nd_op_for(guess->types[count]);
+        count++;
+    }
     return count;
 }

@@ -313,11 +313,45 @@ bool nd_recipe_bench(const struct subject *subject, struct recipe_bench *ret)
     return true;
 }
 
+enum { WHOLE_PARTS = 16 };
+
+/* Part by part, until the errors alone are more than the limit allows all of it: false then. */
+static bool misfit_whole(const struct recipe_bench *bench,
+                         const struct norm_recipe *recipe, double limit,
+                         struct residual *ret)
+{
+    const struct subject *subject = bench->subject;
+    const struct sample *sample = &subject->formula.sample;
+    const uint64_t n = sample->rows.row_len, rows = sample->count / WHOLE_PARTS + 1;
+    /* A recipe changes the size of the output too, but never twofold. */
+    const double most = 4 * limit * limit * subject->formula.residual[subject->side].sum_zz;
+    struct residual part;
+
+    *ret = (struct residual){0};
+    for (uint64_t at = 0; at < sample->count; at += rows) {
+        const struct trial trial = {bench, recipe, at};
+        struct sample cut = *sample;
+        cut.row += at;
+        cut.count = sample->count - at < rows ? sample->count - at : rows;
+        if (!nd_residual_measure(&cut, sample->out[subject->side] + at * n, trial_row,
+                                 &trial, &part))
+            return false;
+        ret->sum_ee += part.sum_ee;
+        ret->sum_zz += part.sum_zz;
+        ret->mismatches += part.mismatches;
+        if (ret->sum_ee > most)
+            return false;
+    }
+    ret->rel = ret->sum_zz > 0 ? sqrt(ret->sum_ee / ret->sum_zz)
+               : ret->sum_ee > 0 ? HUGE_VAL : 0;
+    return true;
+}
+
 double nd_recipe_misfit(const struct recipe_bench *bench, const struct norm_recipe *recipe)
 {
     const struct subject *subject = bench->subject;
     const struct sample *sample = &subject->formula.sample;
-    const struct trial small = {bench, recipe, bench->first}, whole = {bench, recipe, 0};
+    const struct trial small = {bench, recipe, bench->first};
     struct residual residual;
 
     if (!nd_residual_measure(&bench->window, bench->window.out[subject->side], trial_row,
@@ -325,8 +359,7 @@ double nd_recipe_misfit(const struct recipe_bench *bench, const struct norm_reci
         !(residual.rel < 0.9 * bench->baseline))
         return (double)NAN;
     if (bench->window.count < sample->count &&
-        !nd_residual_measure(sample, sample->out[subject->side], trial_row, &whole,
-                             &residual))
+        !misfit_whole(bench, recipe, 0.9 * subject->unexplained, &residual))
         return (double)NAN;
     return residual.mismatches > subject->formula.residual[subject->side].mismatches ||
                    !(residual.rel < 0.9 * subject->unexplained)

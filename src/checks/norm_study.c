@@ -175,8 +175,8 @@ static bool study_formula(struct norm_study *study, const struct sample *sample,
     *study = best;
     /* The last fit may not be the best one: the arrays are shared. */
     if (!study->weights_known || mode == NORM_MODE_AFFINE)
-        return nd_affine_fit(sample, 0, &study->model[0], study->fitted_weight,
-                             study->fitted_bias);
+        return nd_affine_fit_pair(sample, &study->model[0], study->fitted_weight,
+                                  study->fitted_bias);
     return true;
 }
 

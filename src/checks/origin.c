@@ -4,6 +4,7 @@
 #include "checks/origin.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "checks/phrase.h"
@@ -19,7 +20,7 @@ static enum nd_tristate expectation(const struct walk *walk, size_t i)
     const struct layer_facts *facts = &walk->facts[i];
     /* Weights that have parted explain what follows, but are no rounding. */
     const bool tainted =
-        walk->is_tainted || walk->was_tainted || walk->weights.has_parted;
+        walk->run->is_tainted || walk->was_tainted || walk->weights.has_parted;
 
     switch (walk->origin->roles[i]) {
     case ND_ROLE_ORIGIN:
@@ -29,10 +30,12 @@ static enum nd_tristate expectation(const struct walk *walk, size_t i)
         return ND_YES;
     case ND_ROLE_INHERITED:
     case ND_ROLE_CONTAINER:
-        return tainted ? ND_NO : ND_YES;
+        return tainted && !nd_is_residue_only(walk_layer(walk, i)) ? ND_NO : ND_YES;
     default:
         break;
     }
+    if (nd_is_residue_only(walk_layer(walk, i)))
+        return ND_YES;
     if (facts->out.seen > 0 && facts->out.equal)
         return ND_YES;
     return tainted && facts->out.seen > 0 ? ND_NO : ND_UNKNOWN;
@@ -44,39 +47,34 @@ static void walk_remember(struct walk *walk, size_t i)
     const enum nd_role role = walk->origin->roles[i];
 
     if (role == ND_ROLE_ORIGIN || role == ND_ROLE_GAP)
-        walk->is_tainted = true;
-    walk->passed += !facts->pair && !facts->container;
+        walk->run->is_tainted = walk->is_step_tainted = true;
+    walk->run->passed += !facts->pair && !facts->container;
     if (facts->container || facts->out.seen == 0)
         return;
-    walk->is_bad = walk->is_bad || facts->out.mismatches > 0;
+    walk->run->is_bad = walk->run->is_bad || facts->out.mismatches > 0;
     if (facts->out.is_integer) { /* routing that differs can make anything differ */
-        walk->worst = HUGE_VAL;
-        walk->recent[walk->produced++ % WALK_RECENT] = HUGE_VAL;
+        walk->run->worst = HUGE_VAL;
+        walk->run->recent[walk->run->produced++ % WALK_RECENT] = HUGE_VAL;
     }
     if (facts->out.count > 0) {
-        walk->recent[walk->produced % WALK_RECENT] = facts->out.rel;
-        walk->worst = fmax(walk->worst, facts->out.rel);
-        walk->produced++;
+        walk->run->recent[walk->run->produced % WALK_RECENT] = facts->out.rel;
+        walk->run->worst = fmax(walk->run->worst, facts->out.rel);
+        walk->run->produced++;
     }
 }
 
-/* A new step or another rank: other layers come before. */
-static void walk_start(struct walk *walk, size_t i)
+/* Another step has other weights; another run other layers before it. False without
+ * memory. */
+static bool walk_start(struct walk *walk, size_t i)
 {
-    const struct nd_layer *layer = walk_layer(walk, i);
-
-    if (i > 0) {
-        const struct nd_layer *last = walk_layer(walk, i - 1);
-        if (last->step == layer->step && last->rank == layer->rank)
-            return;
-        if (last->step != layer->step)
-            walk->was_tainted = walk->was_tainted || walk->is_tainted;
+    if (i == 0 || walk_layer(walk, i - 1)->step != walk_layer(walk, i)->step) {
+        walk->was_tainted = walk->was_tainted || walk->is_step_tainted;
+        walk->is_step_tainted = false;
+        if (!nd_weights_weigh(walk->input, walk->facts, i, &walk->weights))
+            return false;
     }
-    walk->first = i;
-    walk->produced = walk->passed = 0;
-    walk->worst = 0;
-    walk->is_bad = walk->is_tainted = false;
-    memset(walk->recent, 0, sizeof walk->recent);
+    walk->run = &walk->runs[walk->input->runs->run[i]];
+    return true;
 }
 
 /* Running statistics are read by later steps only: no output of this step shows them. */
@@ -112,37 +110,53 @@ static bool origin_allocate(struct origin *origin, struct arena *arena, size_t l
            origin->kinds != NULL;
 }
 
+bool nd_origin_weigh(const struct diagnosis_input *input, const struct layer_facts *facts,
+                     size_t layer, struct origin *origin)
+{
+    struct weights weights;
+
+    if (!nd_weights_weigh(input, facts, layer, &weights))
+        return false;
+    origin->weights_parted = weights.has_parted;
+    origin->weights_median = weights.median;
+    return true;
+}
+
+static bool walk_all(struct walk *walk)
+{
+    struct origin *const origin = walk->origin;
+
+    for (size_t i = 0; i < walk->input->result->layer_count; i++) {
+        if (!walk_start(walk, i))
+            return false;
+        nd_walk_judge(walk, i);
+        walk_remember(walk, i);
+        origin->expected[i] = expectation(walk, i);
+        if (origin->first == ND_NO_INDEX && origin->kinds[i] != ORIGIN_NONE) {
+            origin->first = i;
+            origin->slot = origin->kinds[i] == ORIGIN_UPDATE ? walk->update_slot
+                                                             : walk->facts[i].out.worst;
+        }
+    }
+    return true;
+}
+
 enum nd_status nd_origin_find(const struct diagnosis_input *input,
                               const struct layer_facts *facts, struct arena *arena,
                               struct origin *ret_origin, struct nd_error *err)
 {
-    const size_t layers = input->result->layer_count;
     struct walk walk = {
         .input = input, .facts = facts, .arena = arena, .origin = ret_origin};
 
-    if (!origin_allocate(ret_origin, arena, layers) ||
-        !nd_weights_weigh(input, facts, &walk.weights) ||
-        !nd_steps_index(input->result, &walk.steps) ||
-        !nd_producers_make(input->result, &walk.producers)) {
-        nd_steps_done(&walk.steps);
-        return nd_fail_memory(err);
-    }
-    for (size_t i = 0; i < layers; i++) {
-        walk_start(&walk, i);
-        nd_walk_judge(&walk, i);
-        walk_remember(&walk, i);
-        ret_origin->expected[i] = expectation(&walk, i);
-        if (ret_origin->first == ND_NO_INDEX && ret_origin->kinds[i] != ORIGIN_NONE) {
-            ret_origin->first = i;
-            ret_origin->slot = ret_origin->kinds[i] == ORIGIN_UPDATE ? walk.update_slot
-                                                                     : facts[i].out.worst;
-        }
-    }
-    if (ret_origin->first == ND_NO_INDEX)
+    walk.runs = calloc(input->runs->count + 1, sizeof *walk.runs);
+    const bool fine = walk.runs != NULL &&
+                      origin_allocate(ret_origin, arena, input->result->layer_count) &&
+                      nd_steps_index(input->result, &walk.steps) &&
+                      nd_producers_make(input, &walk.producers) && walk_all(&walk);
+    if (fine && ret_origin->first == ND_NO_INDEX)
         judge_after(&walk);
-    ret_origin->weights_parted = walk.weights.has_parted;
-    ret_origin->weights_median = walk.weights.median;
     nd_producers_done(&walk.producers);
     nd_steps_done(&walk.steps);
-    return ND_OK;
+    free(walk.runs);
+    return fine ? ND_OK : nd_fail_memory(err);
 }

@@ -27,9 +27,13 @@ struct origin {
     enum origin_kind *kinds; /* one a layer */
     size_t first;            /* ND_NO_INDEX: nowhere */
     size_t slot;             /* of it */
-    bool weights_parted;     /* most layers' weights differ, evenly */
+    bool weights_parted;     /* most layers' weights differ, evenly: see nd_origin_weigh() */
     double weights_median;
 };
+
+/* Looks at the weights of the step that `layer` is in; false without memory. */
+bool nd_origin_weigh(const struct diagnosis_input *input, const struct layer_facts *facts,
+                     size_t layer, struct origin *origin);
 
 enum nd_status nd_origin_find(const struct diagnosis_input *input,
                               const struct layer_facts *facts, struct arena *arena,

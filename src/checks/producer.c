@@ -32,6 +32,8 @@ static int producer_order(const struct producer *a, const struct producer *b)
         return order_numbers(a->min, b->min);
     if (a->max != b->max)
         return order_numbers(a->max, b->max);
+    if (a->run != b->run)
+        return a->run < b->run ? -1 : 1;
     return a->layer < b->layer ? -1 : a->layer > b->layer;
 }
 
@@ -40,27 +42,35 @@ static int producer_compare(const void *a, const void *b)
     return producer_order(a, b);
 }
 
-bool nd_producers_make(const struct nd_result *result, struct producers *ret)
+bool nd_producers_make(const struct diagnosis_input *input, struct producers *ret)
 {
+    const struct nd_result *result = input->result;
     size_t slots = 0;
+    bool asked = false;
 
-    for (size_t i = 0; i < result->layer_count; i++)
+    for (size_t i = 0; i < result->layer_count; i++) {
         slots += result->layers[i].slot_count;
+        for (size_t k = 0; k < result->layers[i].slot_count && !asked; k++)
+            asked = nd_slot_is(&result->layers[i].slots[k], "input");
+    }
+    slots = asked ? slots : 0; /* only an input has a producer */
     *ret = (struct producers){.items = calloc(slots + 1, sizeof *ret->items)};
     if (ret->items == NULL)
         return false;
-    for (size_t i = 0; i < result->layer_count; i++)
+    for (size_t i = 0; i < result->layer_count && asked; i++)
         for (size_t k = 0; k < result->layers[i].slot_count; k++) {
             const struct nd_slot *slot = &result->layers[i].slots[k];
             struct producer *item = &ret->items[ret->count];
             if (!nd_slot_is(slot, "output") || !nd_slot_measured(slot) ||
                 !producer_read(slot, item))
                 continue;
+            item->run = input->runs->run[i];
             item->layer = i;
             item->slot = k;
             ret->count++;
         }
-    qsort(ret->items, ret->count, sizeof *ret->items, producer_compare);
+    if (ret->count > 1)
+        qsort(ret->items, ret->count, sizeof *ret->items, producer_compare);
     return true;
 }
 
@@ -79,14 +89,14 @@ static bool about_equal(double a, double b, double scale)
 enum { PRODUCER_LOOKS = 16 }; /* equal extremes, other contents: constants and masks */
 
 const struct producer *nd_producer_of(const struct producers *producers,
-                                      const struct nd_slot *slot, size_t first,
-                                      size_t layer)
+                                      const struct nd_slot *slot, size_t run, size_t layer)
 {
     struct producer wanted;
     size_t low = 0, high = producers->count;
 
     if (!producer_read(slot, &wanted))
         return NULL;
+    wanted.run = run;
     wanted.layer = layer;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
@@ -99,7 +109,7 @@ const struct producer *nd_producer_of(const struct producers *producers,
         const struct producer *item = &producers->items[low];
         const double rms = wanted.norm / sqrt((double)wanted.n);
         if (item->n != wanted.n || item->min != wanted.min || item->max != wanted.max ||
-            item->layer < first)
+            item->run != run)
             return NULL;
         if (about_equal(item->norm, wanted.norm, wanted.norm) &&
             about_equal(item->mean, wanted.mean, rms))

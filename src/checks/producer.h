@@ -7,27 +7,25 @@
 #ifndef ND_CHECKS_PRODUCER_H
 #define ND_CHECKS_PRODUCER_H
 
-#include "normdiff/result.h"
+#include "checks/check.h"
 
 struct producer {
     uint64_t n;
     double min, max, mean, norm; /* of the reference */
-    size_t layer, slot;
+    size_t run, layer, slot;
 };
 
 struct producers {
-    struct producer *items; /* sorted by n, min, max, layer */
+    struct producer *items; /* sorted by n, min, max, run, layer */
     size_t count;
 };
 
 /* Lists every output; false without memory. */
-bool nd_producers_make(const struct nd_result *result, struct producers *ret);
+bool nd_producers_make(const struct diagnosis_input *input, struct producers *ret);
 void nd_producers_done(struct producers *producers);
 
-/* The latest layer before `layer`, at or after `first`, that produced this slot; NULL:
- * none. */
+/* The latest layer of the run before `layer` that produced this slot; NULL: none. */
 const struct producer *nd_producer_of(const struct producers *producers,
-                                      const struct nd_slot *slot, size_t first,
-                                      size_t layer);
+                                      const struct nd_slot *slot, size_t run, size_t layer);
 
 #endif

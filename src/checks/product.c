@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "base/mix.h"
+#include "base/room.h"
 
 /* Multiply-adds of one pass over the outputs taken; a diagnosis makes under a dozen, which
- * stays near 2^26. */
-enum { PASS_TERMS = 1 << 23, MOST_OUTPUTS = 1 << 16 };
+ * stays near 2^24: thousands of outputs, which tell one precision from the next. */
+enum { PASS_TERMS = 1 << 21, MOST_OUTPUTS = 1 << 16 };
 
 /* Scores this low are masked positions: a mask of -1e4 may have been added to a score. */
 static const double MASKED = -5e3;
@@ -57,7 +58,7 @@ static double conv_output(const struct product *product, const double *left,
 }
 
 /* Eight sums side by side, folded in a fixed order: the same on every machine. */
-static double dot_rows(const double *a, const double *b, uint64_t terms)
+double nd_product_dot(const double *a, const double *b, uint64_t terms)
 {
     double sum[8] = {0};
     uint64_t k = 0;
@@ -85,7 +86,7 @@ static double product_output(const struct product *product, const double *left,
         base = row / product->out_shape.dim[product->out_shape.rank - 2] * terms * columns;
     const double *a = left + row * terms;
     if (by_rows)
-        return dot_rows(a, right + base + column * terms, terms);
+        return nd_product_dot(a, right + base + column * terms, terms);
     const double *b = right + base + column;
     for (uint64_t k = 0; k < terms; k++)
         sum += a[k] * b[k * columns];
@@ -131,6 +132,10 @@ void nd_product_plain(struct product *product, int side, enum grid grid, double 
     const double *left = product->left[side], *right = product->right[side];
     uint64_t index[ND_MAX_RANK];
 
+    if (grid == GRID_NONE && product->plain[side] != NULL) {
+        memcpy(ret_plain, product->plain[side], product->count * sizeof *ret_plain);
+        return;
+    }
     if (grid != GRID_NONE) {
         for (uint64_t i = 0; i < product->left_count; i++)
             product->rounded[0][i] = product_round(grid, left[i]);
@@ -186,7 +191,7 @@ double nd_product_misfit(const struct product *product, int side, const double *
 
 static double *decode_whole(const struct tensor_view *view)
 {
-    double *values = malloc(view->count * sizeof *values);
+    double *values = nd_room_take(view->count, sizeof *values);
 
     if (values != NULL)
         nd_view_decode(view, 0, view->count, values);
@@ -210,10 +215,10 @@ static bool product_choose(struct product *product, const struct tensor_view *co
     count = count > MOST_OUTPUTS ? MOST_OUTPUTS : count;
     product->count = count;
     product->is_whole = count == all;
-    product->at = malloc(count * sizeof *product->at);
-    product->out[0] = malloc(count * sizeof(double));
-    product->out[1] = malloc(count * sizeof(double));
-    product->values = malloc(count * sizeof(double));
+    product->at = nd_room_take(count, sizeof *product->at);
+    product->out[0] = nd_room_take(count, sizeof(double));
+    product->out[1] = nd_room_take(count, sizeof(double));
+    product->values = nd_room_take(count, sizeof(double));
     if (product->at == NULL || product->out[0] == NULL || product->out[1] == NULL ||
         product->values == NULL)
         return false;
@@ -252,8 +257,8 @@ static bool product_loaded(const struct layer_pair_view *pair,
             bias = product_tensor(pair, !side, "param.bias");
         product->left[side] = decode_whole(left[side]);
         product->right[side] = decode_whole(right[side]);
-        product->rounded[side] = malloc(
-            (side == 0 ? product->left_count : product->right_count) * sizeof(double));
+        product->rounded[side] = nd_room_take(
+            side == 0 ? product->left_count : product->right_count, sizeof(double));
         if (product->left[side] == NULL || product->right[side] == NULL ||
             product->rounded[side] == NULL)
             return false;
@@ -272,6 +277,32 @@ static bool product_loaded(const struct layer_pair_view *pair,
     return true;
 }
 
+/* Frees what belongs to the outputs taken. */
+static void product_drop(struct product *product)
+{
+    for (int side = 0; side < 2; side++) {
+        nd_room_give(product->out[side]);
+        nd_room_give(product->plain[side]);
+        product->out[side] = product->plain[side] = NULL;
+    }
+    nd_room_give(product->at);
+    nd_room_give(product->values);
+    product->at = NULL;
+    product->values = NULL;
+}
+
+/* Computes a side's product once, for all that ask for it. */
+static bool product_keep_plain(struct product *product, int side)
+{
+    double *plain = nd_room_take(product->count, sizeof *plain);
+
+    if (plain == NULL)
+        return false;
+    nd_product_plain(product, side, GRID_NONE, plain);
+    product->plain[side] = plain;
+    return true;
+}
+
 /* The first form that fits the shapes and reproduces a side. */
 static bool product_form_found(const struct layer_pair_view *pair,
                                const struct tensor_view *const out[2], double gate,
@@ -285,20 +316,16 @@ static bool product_form_found(const struct layer_pair_view *pair,
         product->form = (enum product_form)form;
         if (!nd_product_fits(pair->side[0], product))
             continue;
-        free(product->at);
-        free(product->out[0]);
-        free(product->out[1]);
-        free(product->values);
-        product->at = NULL;
-        product->out[0] = product->out[1] = product->values = NULL;
+        product_drop(product);
         if (!product_choose(product, out, seed, terms))
             return false;
         for (int side = 0; side < 2; side++) {
-            nd_product_plain(product, side, GRID_NONE, product->values);
-            product->scale[side] =
-                weighted ? 1 : product_scale(product, side, product->values);
+            if (!product_keep_plain(product, side))
+                return false;
+            const double *plain = product->plain[side];
+            product->scale[side] = weighted ? 1 : product_scale(product, side, plain);
             product->residual[side] =
-                nd_product_misfit(product, side, product->values, product->scale[side]);
+                nd_product_misfit(product, side, plain, product->scale[side]);
         }
         if (product->residual[0] <= gate || product->residual[1] <= gate)
             return true;
@@ -355,13 +382,11 @@ bool nd_product_open_within(const struct layer_pair_view *pair, double gate,
 void nd_product_close(struct product *product)
 {
     for (int side = 0; side < 2; side++) {
-        free(product->left[side]);
-        free(product->right[side]);
-        free(product->bias[side]);
-        free(product->rounded[side]);
-        free(product->out[side]);
+        nd_room_give(product->left[side]);
+        nd_room_give(product->right[side]);
+        nd_room_give(product->bias[side]);
+        nd_room_give(product->rounded[side]);
     }
-    free(product->at);
-    free(product->values);
+    product_drop(product);
     *product = (struct product){.count = 0};
 }

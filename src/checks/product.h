@@ -34,6 +34,7 @@ struct product {
     bool is_whole;      /* all of them */
     double *out[2];     /* what was dumped there */
     double *values;     /* room for as many */
+    double *plain[2];   /* what nd_product_plain gives with GRID_NONE; NULL: not computed yet */
     double scale[2];    /* of a product of two inputs: fitted to each side; else 1 */
     double residual[2];
 };
@@ -68,6 +69,8 @@ void nd_product_operands(const struct product *product, int side, uint64_t flat,
                          double *ret_operands);
 double nd_product_weigh(const struct product *product, int side, uint64_t channel,
                         const double *operands);
+/* A sum of products of numbers that lie side by side. */
+double nd_product_dot(const double *a, const double *b, uint64_t terms);
 double nd_product_bias_at(const struct product *product, int side, uint64_t channel);
 /* ||y - (scale * plain + bias)|| / ||that||, over what is finite and not masked. */
 double nd_product_misfit(const struct product *product, int side, const double *plain,

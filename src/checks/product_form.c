@@ -158,6 +158,8 @@ double nd_product_weigh(const struct product *product, int side, uint64_t channe
         product->right[side] + (turned ? channel : channel * product->terms);
     double sum = 0;
 
+    if (step == 1)
+        return nd_product_dot(operands, weights, product->terms);
     for (uint64_t k = 0; k < product->terms; k++)
         sum += operands[k] * weights[k * step];
     return sum;

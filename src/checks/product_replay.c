@@ -9,9 +9,15 @@
 #include "checks/product.h"
 #include "checks/window.h"
 
-/* Elements that are decoded of a tensor to judge a layer; multiply-adds to find a product's
- * form, and of all outputs of the layer that drift entered in. */
-enum { REPLAY_DECODE = 1 << 17, FORM_TERMS = 1 << 20, EXPECTED_TERMS = 1 << 26 };
+/* A tensor of more elements is cut to so many to judge a layer: as many outputs as are asked
+ * for come from a part of it.  Multiply-adds to find a product's form, and of all outputs of
+ * the layer that drift entered in. */
+enum {
+    REPLAY_WHOLE = 1 << 17,
+    REPLAY_DECODE = 1 << 15,
+    FORM_TERMS = 1 << 20,
+    EXPECTED_TERMS = 1 << 26
+};
 
 static const double SINGLE = 0x1p-24;
 
@@ -98,7 +104,7 @@ static double product_rms(const struct product *product, int side)
 }
 
 /* One side's outputs against the product, scaled as the trusted side scales it. */
-static bool product_measure(struct product *product, int side, double scale,
+static bool product_measure(const struct product *product, int side, double scale,
                             struct residual *ret)
 {
     const uint32_t axis = product->form == PRODUCT_CONV ? 1 : product->out_shape.rank - 1;
@@ -109,10 +115,9 @@ static bool product_measure(struct product *product, int side, double scale,
     *ret = (struct residual){0};
     if (sums.slopes == NULL)
         return false;
-    nd_product_plain(product, side, GRID_NONE, product->values);
     for (uint64_t i = 0; i < product->count; i++) {
         const double y = product->out[side][i];
-        const double z = scale * product->values[i] + nd_product_bias(product, side, i);
+        const double z = scale * product->plain[side][i] + nd_product_bias(product, side, i);
         if (nd_product_counts(y) && isfinite(z))
             product_add(&sums, y - z, z, rms, &sums.slopes[product_channel(product, i)],
                         ret);
@@ -145,7 +150,8 @@ void nd_product_replay(const struct layer_pair_view *pair, const struct op *op,
     struct product product;
 
     *ret_replay = replay;
-    const bool is_cut = nd_window_open(pair, op, "output.0", worst, REPLAY_DECODE, &window);
+    const bool is_cut = nd_window_is_large(pair, REPLAY_WHOLE) &&
+                        nd_window_open(pair, op, "output.0", worst, REPLAY_DECODE, &window);
     if (nd_product_open_within(is_cut ? &window.pair : pair, product_gate(roundoff),
                                max_bytes, seed, terms, &product)) {
         /* A scale that fits the reference is the product's; the candidate's own would hide

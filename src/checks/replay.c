@@ -152,29 +152,69 @@ void nd_formula_row(const struct formula *formula, int side, uint64_t i, double 
         formula->op->row(&formula->call, inputs, n, out);
 }
 
+/* Elements that tell the formulas of one name apart where they are far apart. */
+enum { VARIANT_ELEMENTS = 1 << 12 };
+static const double VARIANT_CLOSE = 4;
+
+static bool formula_try(struct formula *formula, const struct formula *on, unsigned variant,
+                        struct residual *ret)
+{
+    const struct plain of = {on, 0};
+
+    formula->call.variant = variant;
+    return nd_residual_measure(&on->sample, on->sample.out[0], plain_row, &of, ret);
+}
+
+/* Variants that a few rows speak against are not tried on all; bit k: variant k is. */
+static bool formula_rank(const struct formula *formula, uint32_t *ret_tried)
+{
+    struct formula few = *formula;
+    double rel[32], least = HUGE_VAL;
+    struct residual measured;
+    bool good = true;
+
+    *ret_tried = ~UINT32_C(0);
+    if (formula->op->variants < 2 || formula->op->variants > 32 ||
+        nd_sample_elements(&formula->sample) <= 4 * VARIANT_ELEMENTS)
+        return true;
+    if (!nd_sample_thin(&formula->sample, VARIANT_ELEMENTS, &few.sample))
+        return false;
+    for (unsigned k = 0; k < formula->op->variants && good; k++) {
+        good = formula_try(&few, &few, k, &measured);
+        rel[k] = good ? measured.rel : HUGE_VAL;
+        least = fmin(least, rel[k]);
+    }
+    for (unsigned k = 0; k < formula->op->variants && good; k++)
+        if (rel[k] > VARIANT_CLOSE * least)
+            *ret_tried &= ~(UINT32_C(1) << k);
+    nd_sample_done(&few.sample);
+    return good;
+}
+
 /* Among the formulas that go by the operator's name, the one that the reference follows. */
 static bool formula_choose(struct formula *formula)
 {
-    const double *const *out = (const double *const *)formula->sample.out;
-    struct residual best = {.rel = HUGE_VAL};
-    unsigned chosen = 0;
+    const struct plain candidate = {formula, 1};
+    struct residual best = {.rel = HUGE_VAL}, measured;
+    unsigned chosen = formula->op->variants;
+    uint32_t tried;
 
+    if (!formula_rank(formula, &tried))
+        return false;
     for (unsigned variant = 0; variant < formula->op->variants; variant++) {
-        const struct plain of = {formula, 0};
-        struct residual measured;
-        formula->call.variant = variant;
-        if (!nd_residual_measure(&formula->sample, out[0], plain_row, &of, &measured))
+        if ((tried >> variant % 32 & 1) == 0)
+            continue;
+        if (!formula_try(formula, formula, variant, &measured))
             return false;
-        if (variant == 0 || measured.rel < best.rel) {
+        if (chosen == formula->op->variants || measured.rel < best.rel) {
             best = measured;
             chosen = variant;
         }
     }
-    const struct plain candidate = {formula, 1};
     formula->call.variant = chosen;
     formula->residual[0] = best;
-    return nd_residual_measure(&formula->sample, out[1], plain_row, &candidate,
-                               &formula->residual[1]);
+    return nd_residual_measure(&formula->sample, formula->sample.out[1], plain_row,
+                               &candidate, &formula->residual[1]);
 }
 
 /* The rows of a layer's tensors as its operator sees them; a GroupNorm without declared

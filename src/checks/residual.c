@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/room.h"
+
 struct residual_sums {
     double rms; /* of the output */
     double max, ee, zz, ez, zzee, zzze, zzzz;
@@ -113,11 +115,18 @@ static void residual_most(const double *y, const double *z, uint64_t n,
     }
 }
 
+/* whole: the sums over all of the row. */
 static void residual_channels(const struct op_rows *rows, uint64_t row, const double *y,
-                              const double *z, struct channel_slope *channels)
+                              const double *z, const struct lanes *whole,
+                              struct channel_slope *channels)
 {
     struct channel_slope *channel = channels + nd_op_channel(rows, row, 0);
 
+    if (rows->span >= rows->row_len) {
+        channel->ez += lanes_sum(whole->ez);
+        channel->zz += lanes_sum(whole->zz);
+        return;
+    }
     if (rows->span == 1) {
         for (uint64_t j = 0; j < rows->row_len; j++) {
             channel[j].ez += (y[j] - z[j]) * z[j];
@@ -159,7 +168,7 @@ static void residual_row(const struct sample *sample, uint64_t i, const double *
     sums->zzze += lanes_sum(lanes.zzze);
     sums->zzzz += zzzz;
     residual_most(y, z, n, sums);
-    residual_channels(&sample->rows, sample->row[i], y, z, channels);
+    residual_channels(&sample->rows, sample->row[i], y, z, &lanes, channels);
 }
 
 bool nd_channel_slopes(const struct channel_slope *channels, uint64_t count,
@@ -202,12 +211,12 @@ bool nd_residual_measure(const struct sample *sample, const double *out,
 {
     const struct op_rows *rows = &sample->rows;
     struct residual_sums sums = {.rms = nd_finite_rms(out, nd_sample_elements(sample))};
-    double *z = malloc(rows->row_len * sizeof *z);
+    double *z = nd_room_take(rows->row_len, sizeof *z);
     struct channel_slope *channels = calloc(rows->channels, sizeof *channels);
 
     *ret = (struct residual){0};
     if (z == NULL || channels == NULL) {
-        free(z);
+        nd_room_give(z);
         free(channels);
         return false;
     }
@@ -228,7 +237,7 @@ bool nd_residual_measure(const struct sample *sample, const double *out,
         ret->slope_z = error > 0 ? fabs(d) / error : d == 0 ? 0 : HUGE_VAL;
     }
     ret->channel_t = channels_t(channels, rows->channels);
-    free(z);
+    nd_room_give(z);
     free(channels);
     return true;
 }

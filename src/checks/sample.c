@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mix.h"
+#include "base/room.h"
 
 uint64_t nd_sample_bytes(unsigned inputs, uint64_t elements)
 {
@@ -72,7 +73,7 @@ static bool sample_read(const struct tensor_view *view, const struct sample *sam
 {
     struct tensor_view ordered = *view;
     const uint64_t n = sample->rows.row_len;
-    double *values = malloc(nd_sample_elements(sample) * sizeof *values);
+    double *values = nd_room_take(nd_sample_elements(sample), sizeof *values);
 
     if (values == NULL)
         return false;
@@ -127,8 +128,8 @@ void nd_sample_done(struct sample *sample)
 {
     for (int side = 0; side < 2; side++) {
         for (unsigned k = 0; k < OP_MAX_INPUTS; k++)
-            free(sample->in[side][k]);
-        free(sample->out[side]);
+            nd_room_give(sample->in[side][k]);
+        nd_room_give(sample->out[side]);
     }
     free(sample->row);
     *sample = (struct sample){.row = NULL};
@@ -137,7 +138,7 @@ void nd_sample_done(struct sample *sample)
 /* Rows 0, step, 2 step ... of an array of rows. */
 static double *sample_rows(const double *values, uint64_t count, uint64_t step, uint64_t n)
 {
-    double *rows = malloc(count * n * sizeof *rows);
+    double *rows = nd_room_take(count * n, sizeof *rows);
 
     for (uint64_t i = 0; rows != NULL && i < count; i++)
         memcpy(rows + i * n, values + i * step * n, n * sizeof *rows);

@@ -38,17 +38,20 @@ bool nd_stand_in_make(const struct diagnosis_input *input, size_t index, const s
     for (unsigned k = 0; k < count; k++)
         ret->from[k] = from[k];
     for (int side = 0; side < 2; side++) {
-        const struct layer_view *layer = input->layers[index].side[side];
-        ret->slots[side] = calloc(layer->slot_count + count, sizeof **ret->slots);
+        const struct layer_view *layer = nd_pair_of(input, index)->side[side];
+        if (layer == NULL)
+            continue; /* it has no partner */
+        ret->slots[side] = calloc(layer->slot_count + count + 1, sizeof **ret->slots);
         if (ret->slots[side] == NULL) {
             nd_stand_in_done(ret);
             return false;
         }
-        memcpy(ret->slots[side], layer->slots, layer->slot_count * sizeof *layer->slots);
+        if (layer->slot_count > 0)
+            memcpy(ret->slots[side], layer->slots, layer->slot_count * sizeof *layer->slots);
         ret->side[side] = *layer;
         ret->side[side].slots = ret->slots[side];
         for (unsigned k = 0; k < count; k++) {
-            const struct slot_view *slot = output_of(input->layers[from[k]].side[side]);
+            const struct slot_view *slot = output_of(nd_pair_of(input, from[k])->side[side]);
             if (slot == NULL) {
                 nd_stand_in_done(ret);
                 return false;
@@ -66,6 +69,8 @@ void nd_stand_in_done(struct stand_in *stand_in)
 {
     free(stand_in->slots[0]);
     free(stand_in->slots[1]);
+    free(stand_in->own[0]);
+    free(stand_in->own[1]);
     *stand_in = (struct stand_in){.count = 0};
 }
 
@@ -117,10 +122,8 @@ static bool norm_is_likely(const struct stand_in *stand_in, const struct op *op)
     return likely;
 }
 
-/* One side follows from these inputs down to rounding: the reference, or the candidate
- * where the reference is the faulty one. */
-static bool stand_in_proved(const struct stand_in *stand_in, const struct op *op,
-                            double roundoff, size_t index)
+bool nd_stand_in_proved(const struct stand_in *stand_in, const struct op *op,
+                        double roundoff, size_t index)
 {
     const bool grouped = op->norm != NULL && op->norm->grouping == NORM_GROUPS;
     const bool trailing = op->norm != NULL && op->norm->grouping == NORM_TRAILING;
@@ -150,22 +153,24 @@ static bool stand_in_proved(const struct stand_in *stand_in, const struct op *op
 
 static bool same_shape(const struct diagnosis_input *input, size_t a, size_t b)
 {
-    const struct slot_view *left = output_of(input->layers[a].side[0]);
-    const struct slot_view *right = output_of(input->layers[b].side[0]);
+    const struct slot_view *left = output_of(nd_pair_of(input, a)->side[0]);
+    const struct slot_view *right = output_of(nd_pair_of(input, b)->side[0]);
 
-    return left != NULL && right != NULL && output_of(input->layers[b].side[1]) != NULL &&
+    return left != NULL && right != NULL && output_of(nd_pair_of(input, b)->side[1]) != NULL &&
            nd_shape_equal(&left->tensor.shape, &right->tensor.shape);
 }
 
-static bool find_unary(const struct diagnosis_input *input, size_t first, size_t index,
+static bool find_unary(const struct diagnosis_input *input, size_t index,
                        const struct op *op, double roundoff, struct stand_in *ret)
 {
-    for (size_t back = 1; back <= UNARY_REACH && index >= first + back; back++) {
-        const size_t from = index - back;
+    size_t from = nd_before(input, index);
+
+    for (int back = 0; back < UNARY_REACH && from != ND_NO_INDEX;
+         back++, from = nd_before(input, from)) {
         if (!same_shape(input, index, from) ||
             !nd_stand_in_make(input, index, &from, 1, ret))
             continue;
-        if (stand_in_proved(ret, op, roundoff, index))
+        if (nd_stand_in_proved(ret, op, roundoff, index))
             return true;
         nd_stand_in_done(ret);
     }
@@ -175,7 +180,7 @@ static bool find_unary(const struct diagnosis_input *input, size_t first, size_t
 /* A few hundred values of a layer's output, evenly spaced. */
 static void pair_values(const struct diagnosis_input *input, size_t index, double *ret)
 {
-    const struct tensor_view *view = &output_of(input->layers[index].side[0])->tensor;
+    const struct tensor_view *view = &output_of(nd_pair_of(input, index)->side[0])->tensor;
 
     for (uint64_t i = 0; i < PAIR_VALUES; i++)
         ret[i] = nd_view_at(view, i * view->count / PAIR_VALUES);
@@ -196,7 +201,7 @@ static bool pair_fits(const struct op *op, const double *a, const double *b,
     return size > 0 && error <= 16 * roundoff * roundoff * size;
 }
 
-static bool find_pair(const struct diagnosis_input *input, size_t first, size_t index,
+static bool find_pair(const struct diagnosis_input *input, size_t index,
                       const struct op *op, double roundoff, struct stand_in *ret)
 {
     double(*values)[PAIR_VALUES] = malloc((PAIR_LAYERS + 1) * sizeof *values);
@@ -205,11 +210,12 @@ static bool find_pair(const struct diagnosis_input *input, size_t first, size_t 
 
     if (values == NULL)
         return false;
-    for (size_t back = 1;
-         back <= PAIR_REACH && index >= first + back && count < PAIR_LAYERS; back++)
-        if (same_shape(input, index, index - back)) {
-            pair_values(input, index - back, values[count]);
-            from[count++] = index - back;
+    size_t behind = nd_before(input, index);
+    for (int back = 0; back < PAIR_REACH && behind != ND_NO_INDEX && count < PAIR_LAYERS;
+         back++, behind = nd_before(input, behind))
+        if (same_shape(input, index, behind)) {
+            pair_values(input, behind, values[count]);
+            from[count++] = behind;
         }
     if (count > 0)
         pair_values(input, index, values[PAIR_LAYERS]);
@@ -218,7 +224,7 @@ static bool find_pair(const struct diagnosis_input *input, size_t first, size_t 
             const size_t both[] = {from[b], from[a]};
             found = pair_fits(op, values[b], values[a], values[PAIR_LAYERS], roundoff) &&
                     nd_stand_in_make(input, index, both, 2, ret);
-            if (found && !stand_in_proved(ret, op, roundoff, index)) {
+            if (found && !nd_stand_in_proved(ret, op, roundoff, index)) {
                 nd_stand_in_done(ret);
                 found = false;
             }
@@ -227,13 +233,13 @@ static bool find_pair(const struct diagnosis_input *input, size_t first, size_t 
     return found;
 }
 
-bool nd_stand_in_find(const struct diagnosis_input *input, size_t first, size_t index,
+bool nd_stand_in_find(const struct diagnosis_input *input, size_t index,
                       const struct op *op, double roundoff, struct stand_in *ret)
 {
-    if (output_of(input->layers[index].side[0]) == NULL ||
-        output_of(input->layers[index].side[1]) == NULL)
+    if (output_of(nd_pair_of(input, index)->side[0]) == NULL ||
+        output_of(nd_pair_of(input, index)->side[1]) == NULL)
         return false;
     if (op->norm != NULL || op->inputs == 1)
-        return find_unary(input, first, index, op, roundoff, ret);
-    return op->inputs == 2 && find_pair(input, first, index, op, roundoff, ret);
+        return find_unary(input, index, op, roundoff, ret);
+    return op->inputs == 2 && find_pair(input, index, op, roundoff, ret);
 }

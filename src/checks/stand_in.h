@@ -15,15 +15,20 @@ struct stand_in {
     struct layer_pair_view pair;
     struct layer_view side[2];
     struct slot_view *slots[2];
+    void *own[2]; /* values that were made for it; NULL: none */
 };
 
-/* Searches the layers before `index` (not before `first`); false: none, nothing to free. */
-bool nd_stand_in_find(const struct diagnosis_input *input, size_t first, size_t index,
+/* Searches the layers before `index` in its run; false: none, nothing to free. */
+bool nd_stand_in_find(const struct diagnosis_input *input, size_t index,
                       const struct op *op, double roundoff, struct stand_in *ret);
 
-/* The pair for layers already found. */
+/* A copy of the pair with the outputs of `count` layers already found as its inputs. */
 bool nd_stand_in_make(const struct diagnosis_input *input, size_t index, const size_t *from,
                       unsigned count, struct stand_in *ret);
+/* One side follows from these inputs down to rounding: the reference, or the candidate
+ * where the reference is the faulty one. */
+bool nd_stand_in_proved(const struct stand_in *stand_in, const struct op *op,
+                        double roundoff, size_t index);
 void nd_stand_in_done(struct stand_in *stand_in);
 
 #endif

@@ -5,21 +5,47 @@
 
 #include <string.h>
 
-enum { MAX_ARGUMENTS = 8 };
-
-static struct nd_step step_with(struct arena *arena, const struct nd_result *result,
-                                const char *id, const char *option, const char *value)
+/* A path that could be taken for an option. */
+static const char *operand(struct arena *arena, const char *path)
 {
-    const char *words[] = {"normdiff", result->dump[0].path, result->dump[1].path, option,
-                           value};
-    const char **argv = nd_arena_alloc(arena, MAX_ARGUMENTS, sizeof *argv);
-    struct nd_step step = {.id = id, .status = ND_STEP_OPEN};
+    return path[0] == '-' && path[1] != '\0' ? nd_arena_format(arena, "./%s", path) : path;
+}
+
+/* The command that compares two dumps as these were compared; a further dump may be added
+ * in place of one that was given. */
+static void step_command(struct arena *arena, const struct diagnosis_input *input,
+                         const char *const *paths, const char *option, const char *value,
+                         struct nd_step *step)
+{
+    const char **argv = nd_arena_alloc(
+        arena, input->given_count + input->given_dump_count + 5, sizeof *argv);
 
     if (argv == NULL)
-        return step;
-    for (size_t i = 0; i < sizeof words / sizeof *words && words[i] != NULL; i++)
-        argv[step.argc++] = words[i];
-    step.argv = argv;
+        return;
+    argv[step->argc++] = "normdiff";
+    for (size_t i = 0; i < input->given_count; i++)
+        argv[step->argc++] = input->given[i];
+    for (int side = 0; side < 2; side++)
+        argv[step->argc++] = operand(arena, paths[side]);
+    for (size_t i = 0; option != NULL && i + 1 < input->given_dump_count; i += 2)
+        if (strcmp(input->given_dumps[i], option) != 0) {
+            argv[step->argc++] = input->given_dumps[i];
+            argv[step->argc++] = input->given_dumps[i + 1];
+        }
+    if (option != NULL) {
+        argv[step->argc++] = option;
+        argv[step->argc++] = value;
+    }
+    step->argv = argv;
+}
+
+static struct nd_step step_with(struct arena *arena, const struct diagnosis_input *input,
+                                const char *id, const char *option, const char *value)
+{
+    const char *const paths[] = {input->result->dump[0].path, input->result->dump[1].path};
+    struct nd_step step = {.id = id, .status = ND_STEP_OPEN};
+
+    step_command(arena, input, paths, option, value, &step);
     return step;
 }
 
@@ -82,7 +108,7 @@ static struct nd_step step_randomness(struct arena *arena,
                                   ND_NUMBER("is_candidate", side),
                                   ND_NUMBER("layers", (double)rerun[side].compared))};
     struct nd_step step =
-        step_with(arena, input->result, "randomness",
+        step_with(arena, input, "randomness",
                   side == 1 ? "--rerun-candidate" : "--rerun-reference",
                   side == 1 ? "SECOND_CANDIDATE_RUN" : "SECOND_REFERENCE_RUN");
     step.evidence = rerun[side].given ? rerun_differs(arena, input, side)
@@ -125,14 +151,9 @@ static struct nd_step step_fp32_given(struct arena *arena,
         return step;
     }
     /* Next: locate it in float32, where no rounding hides it. */
-    const char **argv = nd_arena_alloc(arena, MAX_ARGUMENTS, sizeof *argv);
     step.status = ND_STEP_FAILED;
-    if (argv != NULL && input->fp32_path[0] != NULL && input->fp32_path[1] != NULL) {
-        argv[step.argc++] = "normdiff";
-        argv[step.argc++] = input->fp32_path[0];
-        argv[step.argc++] = input->fp32_path[1];
-        step.argv = argv;
-    }
+    if (input->fp32_path[0] != NULL && input->fp32_path[1] != NULL)
+        step_command(arena, input, input->fp32_path, NULL, NULL, &step);
     step.evidence =
         ND_PHRASE(arena, "step.fp32.diverges", ND_NUMBER("layers", (double)fp32->over),
                   ND_NUMBER("drift", fp32->worst), ND_WORD("layer", fp32->first_over));
@@ -158,7 +179,7 @@ static struct nd_step step_fp32(struct arena *arena, const struct diagnosis_inpu
     }
     const bool candidate = !is_single(&result->dump[1]) || single;
     struct nd_step step = step_with(
-        arena, result, "fp32", candidate ? "--fp32-candidate" : "--fp32-reference",
+        arena, input, "fp32", candidate ? "--fp32-candidate" : "--fp32-reference",
         candidate ? "CANDIDATE_RUN_IN_FLOAT32" : "REFERENCE_RUN_IN_FLOAT32");
     step.evidence = nd_phrase_plain(single ? "step.fp32.disguised" : "step.fp32.open");
     return step;

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
 #include "checks/product_replay.h"
+#include "checks/sum_input.h"
 
 enum nd_side nd_subject_side(const struct subject *subject)
 {
@@ -42,22 +44,12 @@ static const uint64_t *subject_worst(const struct subject *subject)
                : NULL;
 }
 
-static bool is_large(const struct layer_pair_view *pair, uint64_t limit)
-{
-    for (int side = 0; side < 2; side++)
-        for (size_t i = 0; i < pair->side[side]->slot_count; i++)
-            if (pair->side[side]->slots[i].has_tensor &&
-                pair->side[side]->slots[i].tensor.count > limit)
-                return true;
-    return false;
-}
-
 static void subject_window(struct subject *subject)
 {
     const uint64_t room = subject->input->max_mem / 16 / sizeof(double);
     const uint64_t whole = room < WINDOW_WHOLE ? room : WINDOW_WHOLE;
 
-    if (subject->slot == NULL || !subject->own->pair || !is_large(subject->pair, whole) ||
+    if (subject->slot == NULL || !subject->own->pair || !nd_window_is_large(subject->pair, whole) ||
         !nd_window_open(subject->pair, subject->own->op, subject->slot->name,
                         subject_worst(subject), whole < WINDOW_LIMIT ? whole : WINDOW_LIMIT,
                         &subject->window))
@@ -163,11 +155,11 @@ static void subject_flat(struct subject *subject)
     if (actual == NULL || other == NULL || !nd_shape_equal(&actual->shape, &other->shape) ||
         actual->count == 0 || actual->count > room)
         return;
-    subject->actual = malloc(actual->count * sizeof *subject->actual);
-    subject->expected = malloc(actual->count * sizeof *subject->expected);
+    subject->actual = nd_room_take(actual->count, sizeof *subject->actual);
+    subject->expected = nd_room_take(actual->count, sizeof *subject->expected);
     if (subject->actual == NULL || subject->expected == NULL) {
-        free(subject->actual);
-        free(subject->expected);
+        nd_room_give(subject->actual);
+        nd_room_give(subject->expected);
         subject->actual = subject->expected = NULL;
         return;
     }
@@ -229,8 +221,11 @@ static void subject_levels(struct subject *subject)
     if (subject->window.is && subject->actual != NULL) /* as much as this part has */
         subject->unexplained = nd_flat_misfit(subject, subject->expected, NULL);
     subject->floor = fmax(own->floor, own->in.count > 0 ? own->in.rel : 0);
-    for (size_t k = 1; k <= 10 && k <= subject->index && own->in.count == 0; k++)
-        subject->floor = fmax(subject->floor, subject->facts[subject->index - k].out.rel);
+    size_t behind = nd_before(subject->input, subject->index);
+    for (int k = 0; k < 10 && behind != ND_NO_INDEX && own->in.count == 0; k++) {
+        subject->floor = fmax(subject->floor, subject->facts[behind].out.rel);
+        behind = nd_before(subject->input, behind);
+    }
 }
 
 /* No formula tells which side is wrong: the golden dump does. */
@@ -245,6 +240,10 @@ static void subject_golden(struct subject *subject)
         subject->side = 0;
 }
 
+/* Short of memory: a layer of which nothing is known. */
+static const struct layer_view layer_nothing = {.name = "", .type = "", .direction = "forward"};
+static const struct layer_pair_view subject_nothing = {{&layer_nothing, &layer_nothing}};
+
 void nd_subject_open(struct subject *subject, const struct diagnosis_input *input,
                      const struct layer_facts *facts, const struct origin *origin,
                      size_t index, struct arena *arena)
@@ -257,15 +256,18 @@ void nd_subject_open(struct subject *subject, const struct diagnosis_input *inpu
                                 .kind = origin->kinds[index],
                                 .layer = &input->result->layers[index],
                                 .own = &facts[index],
-                                .pair = &input->layers[index],
+                                .pair = &subject_nothing,
                                 .side = 1};
     if (subject->own->out.worst != ND_NO_INDEX)
         subject->slot = &subject->layer->slots[subject->own->out.worst];
     if (subject->own->op != NULL)
         subject->norm = subject->own->op->norm;
-    if (subject->own->stand_ins > 0 &&
-        nd_stand_in_make(input, index, subject->own->stand_in, subject->own->stand_ins,
-                         &subject->stand_in))
+    /* A copy: checks look at many other layers beside it. */
+    if ((subject->own->stand_ins > 0 &&
+         nd_stand_in_make(input, index, subject->own->stand_in, subject->own->stand_ins,
+                          &subject->stand_in)) ||
+        nd_sum_input_find(input, facts, index, &subject->stand_in) ||
+        nd_stand_in_make(input, index, NULL, 0, &subject->stand_in))
         subject->pair = &subject->stand_in.pair;
     subject->whole = subject->pair;
     subject_window(subject);
@@ -284,8 +286,8 @@ void nd_subject_done(struct subject *subject)
         nd_formula_close(&subject->formula);
     nd_window_done(&subject->window);
     nd_stand_in_done(&subject->stand_in);
-    free(subject->actual);
-    free(subject->expected);
+    nd_room_give(subject->actual);
+    nd_room_give(subject->expected);
     subject->actual = subject->expected = NULL;
     subject->has_formula = false;
 }

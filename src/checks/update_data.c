@@ -106,7 +106,7 @@ static size_t index_find(const struct step_index *index, const struct step_key *
 /* A slot of both sides, in values of one shape. */
 struct pair_slot {
     const struct nd_slot *compared;
-    const struct slot_view *view[2];
+    struct slot_view view[2];
 };
 
 static bool slot_values(const struct layer_pair_view *pair, const struct nd_slot *slot,
@@ -116,13 +116,14 @@ static bool slot_values(const struct layer_pair_view *pair, const struct nd_slot
     for (int side = 0; side < 2; side++) {
         if (pair->side[side] == NULL)
             return false;
-        ret->view[side] = nd_layer_slot(pair->side[side], slot->name);
-        if (ret->view[side] == NULL || !ret->view[side]->has_tensor ||
-            nd_dtype_info(ret->view[side]->tensor.dtype)->kind != ND_KIND_FLOAT)
+        const struct slot_view *view = nd_layer_slot(pair->side[side], slot->name);
+        if (view == NULL || !view->has_tensor ||
+            nd_dtype_info(view->tensor.dtype)->kind != ND_KIND_FLOAT)
             return false;
+        ret->view[side] = *view;
     }
     return nd_slot_measured(slot) && slot->nonfinite_mismatches == 0 &&
-           nd_shape_equal(&ret->view[0]->tensor.shape, &ret->view[1]->tensor.shape);
+           nd_shape_equal(&ret->view[0].tensor.shape, &ret->view[1].tensor.shape);
 }
 
 /* Calls of one layer in one step, and differing parameters of one call, that are looked at.
@@ -153,7 +154,7 @@ static bool slot_before(const struct diagnosis_input *input, const struct step_i
         const struct nd_layer *layer = &input->result->layers[index->layers[to]];
         for (size_t s = 0; s < layer->slot_count; s++)
             if (strcmp(layer->slots[s].name, wanted) == 0 &&
-                slot_values(&input->layers[index->layers[to]], &layer->slots[s], ret))
+                slot_values(nd_pair_of(input, index->layers[to]), &layer->slots[s], ret))
                 return true;
     }
     return false;
@@ -183,7 +184,7 @@ static bool take(const struct slot_view *slot, uint64_t n, double **ret_values)
 static bool take_pair(const struct pair_slot *slot, uint64_t n, double **first,
                       double **second)
 {
-    return take(slot->view[0], n, first) && take(slot->view[1], n, second);
+    return take(&slot->view[0], n, first) && take(&slot->view[1], n, second);
 }
 
 void nd_update_done(struct update *update)
@@ -206,9 +207,9 @@ static bool load_step(const struct diagnosis_input *input, const struct step_ind
 
     if (!slot_before(input, index, update->layer, j + 1, "param", update->name, &p) ||
         !slot_before(input, index, update->layer, j + 1, "grad", update->name, &g) ||
-        p.view[0]->tensor.count != g.view[0]->tensor.count)
+        p.view[0].tensor.count != g.view[0].tensor.count)
         return false;
-    const uint64_t count = p.view[0]->tensor.count;
+    const uint64_t count = p.view[0].tensor.count;
     if (count != update->total)
         return false;
     if (j == 0)
@@ -216,7 +217,7 @@ static bool load_step(const struct diagnosis_input *input, const struct step_ind
     update->grad_rel = fmax(update->grad_rel, nd_slot_rel(g.compared));
     for (int side = 0; side < 2; side++)
         update->grad_roundoff[side] =
-            fmax(update->grad_roundoff[side], nd_dtype_roundoff(g.view[side]->real_dtype));
+            fmax(update->grad_roundoff[side], nd_dtype_roundoff(g.view[side].real_dtype));
     if (!take_pair(&p, update->n, &update->p[0][j + 1], &update->p[1][j + 1]) ||
         !take_pair(&g, update->n, &update->g[0][j], &update->g[1][j]))
         return false;
@@ -240,10 +241,10 @@ static bool is_parted(const struct diagnosis_input *input, const struct step_ind
     struct pair_slot p, g;
 
     if (name == NULL || slot->tier == ND_TIER_EXACT ||
-        !slot_values(&input->layers[i], slot, after) ||
+        !slot_values(nd_pair_of(input, i), slot, after) ||
         !slot_before(input, index, i, 1, "param", name, &p) ||
         !slot_before(input, index, i, 1, "grad", name, &g) ||
-        !nd_shape_equal(&p.view[0]->tensor.shape, &after->view[0]->tensor.shape))
+        !nd_shape_equal(&p.view[0].tensor.shape, &after->view[0].tensor.shape))
         return false;
     return nd_slot_rel(p.compared) <=
                fmax(nd_slot_roundoff(p.compared), nd_slot_rel(slot) / PARTED) &&
@@ -286,11 +287,11 @@ bool nd_update_load(const struct diagnosis_input *input, const struct step_index
     }
     if (update.slot == ND_NO_INDEX)
         return false;
-    update.total = after.view[0]->tensor.count;
+    update.total = after.view[0].tensor.count;
     update.name = param_name(after.compared);
     update.n = update.total <= elements ? update.total : elements / BLOCKS * BLOCKS;
     for (int side = 0; side < 2; side++)
-        load_precision(after.view[side], side, &update);
+        load_precision(&after.view[side], side, &update);
     bool good = take_pair(&after, update.n, &update.p[0][0], &update.p[1][0]) &&
                 load_step(input, index, &update);
     while (good && update.history < UPDATE_HISTORY && load_step(input, index, &update))
@@ -302,6 +303,41 @@ bool nd_update_load(const struct diagnosis_input *input, const struct step_index
     return good;
 }
 
+/* --- one parameter that the sides disagree about --- */
+
+enum { MOVED_LOOK = 4096 };
+
+double nd_update_moved(const struct diagnosis_input *input, const struct step_index *index,
+                       size_t i, size_t slot)
+{
+    const struct nd_slot *own = &input->result->layers[i].slots[slot];
+    const char *name = param_name(own);
+    double *now = NULL, *then = NULL, moved = 0, size = 0;
+    struct pair_slot after, before;
+
+    if (index->layers == NULL || name == NULL ||
+        !slot_values(nd_pair_of(input, i), own, &after))
+        return 0;
+    int64_t back = 1;
+    while (slot_before(input, index, i, back, "param", name, &before) &&
+           nd_slot_rel(before.compared) > nd_slot_rel(own) / PARTED && back < UPDATE_HISTORY)
+        back++;
+    if (!slot_before(input, index, i, back, "param", name, &before) ||
+        nd_slot_rel(before.compared) > nd_slot_rel(own) / PARTED ||
+        before.view[0].tensor.count != after.view[0].tensor.count)
+        return 0;
+    const uint64_t count = after.view[0].tensor.count;
+    const uint64_t n = count < MOVED_LOOK ? count : MOVED_LOOK;
+    if (take(&after.view[0], n, &now) && take(&before.view[0], n, &then))
+        for (uint64_t k = 0; k < n; k++) {
+            moved += (now[k] - then[k]) * (now[k] - then[k]);
+            size += now[k] * now[k];
+        }
+    free(now);
+    free(then);
+    return size > 0 && moved > 0 ? sqrt(moved / size) : 0;
+}
+
 /* --- all parameters of a step --- */
 
 enum { COUNT_LIMIT = 4096, COUNT_LOOK = 64 };
@@ -310,10 +346,10 @@ static bool is_still(const struct pair_slot *before, const struct pair_slot *aft
                      int side)
 {
     double *p[2] = {NULL, NULL};
-    const uint64_t count = after->view[side]->tensor.count;
+    const uint64_t count = after->view[side].tensor.count;
     const uint64_t n = count < COUNT_LOOK ? count : COUNT_LOOK;
-    bool still = before->view[side]->tensor.count == count &&
-                 take(before->view[side], n, &p[0]) && take(after->view[side], n, &p[1]);
+    bool still = before->view[side].tensor.count == count &&
+                 take(&before->view[side], n, &p[0]) && take(&after->view[side], n, &p[1]);
 
     for (uint64_t i = 0; i < n && still; i++)
         still = p[0][i] == p[1][i];
@@ -332,7 +368,7 @@ static void count_layer(const struct diagnosis_input *input, const struct step_i
         struct pair_slot grad, before, after;
         const char *name = param_name(&layer->slots[s]);
         tried += name != NULL;
-        if (name == NULL || !slot_values(&input->layers[k], &layer->slots[s], &after) ||
+        if (name == NULL || !slot_values(nd_pair_of(input, k), &layer->slots[s], &after) ||
             !slot_before(input, index, k, 1, "grad", name, &grad) ||
             !slot_before(input, index, k, 1, "param", name, &before))
             continue;

@@ -46,6 +46,14 @@ bool nd_update_load(const struct diagnosis_input *input, const struct step_index
                     size_t i, uint64_t elements, struct update *ret_update);
 void nd_update_done(struct update *update);
 
+/*
+ * What the steps moved the reference's parameter by since both sides agreed on it, relative
+ * to its size; 0 where no such step was dumped.  Where gradients are noise, an optimizer that divides by their
+ * size moves the sides apart by as much, and nobody loaded other weights.
+ */
+double nd_update_moved(const struct diagnosis_input *input, const struct step_index *index,
+                       size_t i, size_t slot);
+
 /* One side alone keeps the parameter in fewer bits than its type has. */
 bool nd_update_is_narrowed(const struct update *update, int side);
 

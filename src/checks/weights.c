@@ -42,17 +42,31 @@ static double weights_usual(const double *sorted, size_t count, size_t differ,
     return sorted[equal + (size_t)(USUAL_SHARE * (double)(differ - 1))];
 }
 
-bool nd_weights_weigh(const struct diagnosis_input *input, const struct layer_facts *facts,
-                      struct weights *ret_weights)
+/* The layers of the step that `layer` is in: how many, and *ret_first of them. */
+static size_t step_layers(const struct nd_result *result, size_t layer, size_t *ret_first)
 {
-    const size_t layers = input->result->layer_count;
+    size_t first = layer, end = layer;
+
+    while (first > 0 && result->layers[first - 1].step == result->layers[layer].step)
+        first--;
+    while (end < result->layer_count && result->layers[end].step == result->layers[layer].step)
+        end++;
+    *ret_first = first;
+    return end - first;
+}
+
+bool nd_weights_weigh(const struct diagnosis_input *input, const struct layer_facts *facts,
+                      size_t layer, struct weights *ret_weights)
+{
+    size_t first;
+    const size_t layers = step_layers(input->result, layer, &first);
     double *rel = calloc(layers + 1, sizeof *rel);
     double floor = 0;
     size_t count = 0, differ = 0;
 
     if (rel == NULL)
         return false;
-    for (size_t i = 0; i < layers; i++) {
+    for (size_t i = first; i < first + layers; i++) {
         const struct slot_group *params = &facts[i].params;
         if (params->count == 0 || facts[i].container)
             continue;

@@ -14,7 +14,8 @@ struct weights {
 };
 
 /* False without memory. */
+/* Of the step that `layer` is in: a step moves all of them. False without memory. */
 bool nd_weights_weigh(const struct diagnosis_input *input, const struct layer_facts *facts,
-                      struct weights *ret_weights);
+                      size_t layer, struct weights *ret_weights);
 
 #endif

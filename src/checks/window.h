@@ -26,4 +26,7 @@ bool nd_window_open(const struct layer_pair_view *pair, const struct op *op,
                     struct window *ret_window);
 void nd_window_done(struct window *window);
 
+/* A tensor of the pair has more elements than that. */
+bool nd_window_is_large(const struct layer_pair_view *pair, uint64_t limit);
+
 #endif

@@ -57,18 +57,55 @@ static const char *escaped(struct arena *arena, const void *user, const struct d
     return out;
 }
 
+/* The next layer from `at` on that is still alone and waits for nothing. */
+static size_t next_free(const struct side_layers *side, size_t at)
+{
+    while (at < side->count && (side->partner[at] != ND_NO_INDEX ||
+                                (side->held != NULL && side->held[at])))
+        at++;
+    return at;
+}
+
+static bool is_same(const struct dump_layer *a, const struct dump_layer *b)
+{
+    return a->call == b->call && a->step == b->step && a->rank == b->rank &&
+           a->direction == b->direction && strcmp(a->name, b->name) == 0;
+}
+
+/* Mostly both sides hold the same layers in the same order: then equal names stand at equal
+ * places, their calls too, and sorting would say nothing else. */
+static bool pair_same(struct side_layers *sides)
+{
+    for (bool sure = false;; sure = true) {
+        size_t a = next_free(&sides[0], 0), b = next_free(&sides[1], 0);
+        while (a < sides[0].count && b < sides[1].count) {
+            if (!sure && !is_same(sides[0].layers[a], sides[1].layers[b]))
+                return false;
+            if (sure)
+                nd_align_pair(sides, a, b, ND_MATCH_EXACT);
+            a = next_free(&sides[0], a + 1);
+            b = next_free(&sides[1], b + 1);
+        }
+        if (sure)
+            return true;
+        if (a < sides[0].count || b < sides[1].count)
+            return false;
+    }
+}
+
 static enum nd_status align_layers(struct comparison *comparison, struct side_layers *sides,
                                    struct fusion *fusion, struct concat_list *concats,
                                    struct nd_error *err)
 {
-    struct arena *arena = comparison->arena;
+    struct arena *arena = comparison->scratch;
 
     ND_TRY(nd_fusion_prepare(comparison, &sides[1], fusion, err));
     ND_TRY(nd_align_mapped(comparison, sides, concats, err));
     ND_TRY(nd_align_fused(comparison, sides, fusion, err));
     ND_TRY(nd_align_micro_steps(arena, sides, err));
     ND_TRY(nd_align_calls(arena, sides, err));
-    ND_TRY(nd_align_by_key(arena, sides, own_name, NULL, ND_MATCH_EXACT, err));
+    if (!pair_same(sides))
+        ND_TRY(nd_align_by_key(arena, sides, own_name, NULL, ND_MATCH_EXACT, err));
     ND_TRY(nd_align_by_key(arena, sides, normalised, NULL, ND_MATCH_NORMALISED, err));
     ND_TRY(nd_align_by_key(arena, sides, classless, NULL, ND_MATCH_NORMALISED, err));
     ND_TRY(nd_align_by_key(arena, sides, escaped, NULL, ND_MATCH_NORMALISED, err));
@@ -156,7 +193,7 @@ static void give_parts(struct comparison *comparison, const struct concat_list *
     }
 }
 
-enum nd_status nd_align(struct comparison *comparison, struct nd_error *err)
+static enum nd_status align(struct comparison *comparison, struct nd_error *err)
 {
     struct side_layers sides[2];
     struct concat_list concats = {0};
@@ -181,4 +218,14 @@ enum nd_status nd_align(struct comparison *comparison, struct nd_error *err)
     ND_TRY(nd_cover_frames(comparison, err));
     ND_TRY(nd_warn_places(comparison, err));
     return count_common(comparison, err);
+}
+
+enum nd_status nd_align(struct comparison *comparison, struct nd_error *err)
+{
+    comparison->scratch = nd_arena_new();
+    const enum nd_status status =
+        comparison->scratch == NULL ? nd_fail_memory(err) : align(comparison, err);
+    nd_arena_free(comparison->scratch);
+    comparison->scratch = NULL;
+    return status;
 }

@@ -101,6 +101,8 @@ enum nd_status nd_mark_containers(struct comparison *comparison, struct nd_error
 /* Where one side dumped calls and the other modules: what of the reference is compared
  * although nothing on the other side has its name. */
 enum nd_status nd_cover_frames(struct comparison *comparison, struct nd_error *err);
+/* Of those, the calls that ran in a module of the other side. */
+enum nd_status nd_cover_calls(struct comparison *comparison, struct nd_error *err);
 
 /* A module's path without its class: "layers.0.fc1" of "Module.layers.0.fc1.Linear.forward.0";
  * NULL: out of memory. */

@@ -57,7 +57,7 @@ const struct dump_slot *nd_first_slot(const struct dump_layer *layer, const char
 
 struct nd_shape nd_slot_squeezed(const struct dump_slot *slot)
 {
-    return nd_shape_squeezed(slot->has_logical ? &slot->logical : &slot->storage);
+    return nd_shape_squeezed(slot->logical != NULL ? slot->logical : &slot->storage);
 }
 
 static const char *call_key(struct arena *arena, const void *user,

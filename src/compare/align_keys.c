@@ -3,6 +3,7 @@
  * pair in n log n whatever their names are.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,12 +30,45 @@ static int64_t call_number(const struct dump_layer *layer)
                                            : layer->call;
 }
 
+/* What all layers of one step, rank and direction have before their names; most layers have
+ * it in common with the one before. */
+struct key_head {
+    const struct dump_layer *of; /* NULL: none yet */
+    char text[64];
+    size_t len;
+};
+
+static void key_head_make(struct key_head *head, const struct dump_layer *layer)
+{
+    if (head->of != NULL && head->of->step == layer->step && head->of->rank == layer->rank &&
+        head->of->direction == layer->direction)
+        return;
+    head->of = layer;
+    head->len = (size_t)snprintf(head->text, sizeof head->text, "%" PRId64 "|%" PRId64 "|%d|",
+                                 layer->step, layer->rank, layer->direction);
+}
+
+static const char *key_text(struct arena *arena, struct key_head *head,
+                            const struct dump_layer *layer, const char *name)
+{
+    const size_t len = strlen(name) + 1;
+
+    key_head_make(head, layer);
+    char *const text = nd_arena_alloc(arena, head->len + len, 1);
+    if (text != NULL) {
+        memcpy(text, head->text, head->len);
+        memcpy(text + head->len, name, len);
+    }
+    return text;
+}
+
 static enum nd_status keyed_list(struct arena *arena, const struct side_layers *side, key_fn *key,
                                  const void *user, unsigned number, struct keyed **ret_list,
                                  size_t *ret_count, struct nd_error *err)
 {
     struct keyed *list = nd_arena_alloc(arena, side->count + 1, sizeof *list);
     size_t        count = 0;
+    struct key_head head = {0};
 
     if (list == NULL)
         return nd_fail_memory(err);
@@ -45,8 +79,7 @@ static enum nd_status keyed_list(struct arena *arena, const struct side_layers *
         const char *name = is_free ? key(arena, user, layer, number) : NULL;
         if (name == NULL)
             continue;
-        list[count].key = nd_arena_format(arena, "%" PRId64 "|%" PRId64 "|%d|%s", layer->step,
-                                          layer->rank, layer->direction, name);
+        list[count].key = key_text(arena, &head, layer, name);
         if (list[count].key == NULL)
             return nd_fail_memory(err);
         list[count].call = call_number(layer);

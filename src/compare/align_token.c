@@ -50,7 +50,7 @@ static uint64_t count_of(const struct dump_layer *layer, const char *kind)
     uint64_t count;
 
     if (slot == NULL || !slot->has_shape ||
-        !nd_shape_count(slot->has_logical ? &slot->logical : &slot->storage, &count))
+        !nd_shape_count(slot->logical != NULL ? slot->logical : &slot->storage, &count))
         return 0;
     return hash_bytes(HASH_BEGIN, &count, sizeof count) | 1;
 }

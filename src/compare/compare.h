@@ -43,9 +43,10 @@ struct slot_pair {
     bool                    undefined;   /* skipped: its content has no meaning */
     bool                    one_lsb;     /* integers of a quantising operator, one apart */
     bool                    localised, negligible;
+    bool                    kink; /* what is off is a gradient at an activation's kink */
     double                  rms[2]; /* over the n positions; NAN: unknown */
     bool                    differs; /* for --fail-on any */
-    struct statistics      *print; /* evidence statistics: what the two sides say; or NULL */
+    const struct statistics *print[2]; /* evidence statistics: what the sides say; or NULL */
 };
 
 struct layer_pair {
@@ -69,6 +70,7 @@ struct layer_pair {
 
 struct comparison {
     struct arena             *arena; /* of the result */
+    struct arena             *scratch; /* what only pairing needs: freed when it is done */
     const struct nd_options  *options;
     const struct dump        *dump[2];
     const struct kernel_set  *kernels;
@@ -119,16 +121,19 @@ enum nd_status nd_freeze_layer(struct comparison *comparison, struct layer_pair 
                                struct nd_layer *layer, struct nd_error *err);
 
 /*
- * The layers as the checks see them: every slot's values opened at once, as far as
- * mappings and temporary space reach (what lies beyond has no tensor there).
+ * The layers as the checks see them: every slot's values, as far as mappings and temporary
+ * space reach (what lies beyond has no tensor there).
  */
 struct evidence {
-    struct layer_pair_view *layers; /* comparison->layer_count of them */
-    struct held            *held;   /* what the views need beside the dumps' own mappings */
-    size_t                  held_count, held_capacity;
+    const struct comparison *comparison;
+    struct held             *held; /* what views need beside the dumps' own mappings, in order */
+    size_t                   held_count, held_capacity;
+    struct glance          **glances; /* one a worker, made by it */
+    atomic_bool              short_of_memory; /* layers were shown as empty */
 };
 enum nd_status nd_evidence_open(struct comparison *comparison, struct evidence *ret,
                                 struct nd_error *err);
+nd_look_fn nd_evidence_look; /* of a struct evidence; thread-safe for different workers */
 void nd_evidence_close(struct evidence *evidence);
 
 /* Adds a warning; the parameters are copied, texts are not. */

@@ -9,6 +9,7 @@
 #include "compare/select.h"
 #include "compare/slot_pair.h"
 #include "compare/top1.h"
+#include "compare/verdict.h"
 
 struct name_list {
     const char **names;
@@ -60,21 +61,15 @@ static bool cover_slot(struct arena *arena, const char *layer, const struct slot
                        struct skip_list *skipped)
 {
     const struct dump_slot *any = slot->side[0] != NULL ? slot->side[0] : slot->side[1];
-    const char             *name = nd_arena_format(arena, "%s.%s", layer, any->name);
 
-    switch (slot->state) {
-    case SLOT_COMPARED:
+    if (slot->state == SLOT_COMPARED) {
         coverage->tensors_compared++;
         coverage->bytes_compared += slot->measured ? view_bytes(slot) : 0;
         return true;
-    case SLOT_ONE_SIDED:
-        return list_add(arena, &only[slot->side[0] == NULL], name);
-    case SLOT_UNREADABLE:
-    case SLOT_SKIPPED:
-    case SLOT_SHAPE:
-        break;
     }
-    return skip_add(arena, skipped, name, slot->reason);
+    const char *name = nd_arena_format(arena, "%s.%s", layer, any->name);
+    return slot->state == SLOT_ONE_SIDED ? list_add(arena, &only[slot->side[0] == NULL], name)
+                                         : skip_add(arena, skipped, name, slot->reason);
 }
 
 /* A layer without a partner: what of it cannot be read is named with its reason. */
@@ -269,38 +264,6 @@ static void count_layer(struct nd_result *result, const struct nd_layer *layer)
         result->first_fault = layer->index;
 }
 
-/* A bound as people and the guides write it: 1e-1, not 0.1. */
-static const char *bound_text(struct arena *arena, double bound)
-{
-    static const double powers[] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9};
-    char                buf[32];
-
-    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
-        if (bound == powers[i])
-            return nd_arena_format(arena, "1e-%zu", i + 1);
-    return nd_arena_string(arena, nd_number_text(bound, buf));
-}
-
-static struct nd_phrase reason_of(const struct comparison *comparison, const char *id,
-                                  size_t count, size_t missing)
-{
-    struct nd_param *params = nd_arena_alloc(comparison->arena, 3, sizeof *params);
-
-    if (params == NULL)
-        return (struct nd_phrase){0};
-    params[0] = (struct nd_param){"count", NULL, (double)count};
-    params[1] = (struct nd_param){
-        "bound",
-        bound_text(comparison->arena, comparison->options->fail_on == ND_FAIL_ON_NUMBER
-                                          ? comparison->options->fail_on_number
-                                          : comparison->options->tiers[2]),
-        0};
-    if (params[1].text == NULL)
-        return (struct nd_phrase){0};
-    params[2] = (struct nd_param){"missing", NULL, (double)missing};
-    return (struct nd_phrase){id, params, 3};
-}
-
 /* What excuses a layer excuses its slots. */
 static void excuse_slots(const struct nd_layer *layer)
 {
@@ -312,15 +275,14 @@ static void excuse_slots(const struct nd_layer *layer)
 
 void nd_conclude(const struct comparison *comparison, struct nd_result *result)
 {
-    const struct nd_options *options = comparison->options;
-    struct nd_layer         *layers = (struct nd_layer *)(uintptr_t)result->layers;
-    size_t                   drifting = 0, plain = 0, missing = 0;
+    struct nd_layer *layers = (struct nd_layer *)(uintptr_t)result->layers;
+    struct tally     tally = {.failing = 0};
 
     result->first_elevated = result->first_fault = ND_NO_INDEX;
     memset(result->summary, 0, sizeof result->summary);
     for (size_t i = 0; i < result->layer_count; i++) {
         const struct layer_pair *pair = &comparison->layers[i];
-        const enum nd_fail uncompared = unmatched_allowed(options, layers[i].name)
+        const enum nd_fail uncompared = unmatched_allowed(comparison->options, layers[i].name)
                                             ? ND_FAIL_NONE
                                             : pair->uncompared;
         const enum nd_fail drift = final_drift(comparison, result, pair, &layers[i]);
@@ -329,29 +291,13 @@ void nd_conclude(const struct comparison *comparison, struct nd_result *result)
                               : drift;
         excuse_slots(&layers[i]);
         count_layer(result, &layers[i]);
-        missing += uncompared != ND_FAIL_NONE;
-        drifting += drift != ND_FAIL_NONE;
-        plain += drift == ND_FAIL_DRIFT;
+        tally.missing += uncompared != ND_FAIL_NONE;
+        tally.failing += drift != ND_FAIL_NONE;
+        tally.kind[drift]++;
+        tally.origins += drift == ND_FAIL_DRIFT && pair->drifted == ND_FAIL_NONE;
+        tally.excused += drift == ND_FAIL_NONE && layers[i].tier == ND_TIER_FAULT &&
+                         layers[i].role != ND_ROLE_CONTAINER;
     }
-    result->coverage.uncompared_layers = missing;
-    if (drifting > 0) {
-        const bool bound = plain == drifting && (options->fail_on == ND_FAIL_ON_DEFAULT ||
-                                                 options->fail_on == ND_FAIL_ON_NUMBER) &&
-                           options->tol.count == 0;
-        result->verdict = ND_VERDICT_DRIFT;
-        const char *id = bound ? missing > 0 ? "reason.drift.incomplete" : "reason.drift"
-                         : missing > 0 ? "reason.fails.incomplete"
-                                       : "reason.fails";
-        result->reason = reason_of(comparison, id, drifting, missing);
-    } else if (missing > 0) {
-        result->verdict = ND_VERDICT_INCOMPLETE;
-        result->reason = reason_of(comparison, "reason.incomplete", missing, missing);
-    } else if (result->first.layer != ND_NO_INDEX) {
-        result->verdict = ND_VERDICT_SUSPECT;
-        result->reason = reason_of(comparison, "reason.suspect", 0, 0);
-    } else {
-        result->verdict = ND_VERDICT_AGREE;
-        result->reason = reason_of(comparison, "reason.agree", 0, 0);
-    }
-    result->exit_code = drifting > 0 || missing > 0;
+    result->coverage.uncompared_layers = tally.missing;
+    nd_verdict(comparison, &tally, result);
 }

@@ -6,8 +6,8 @@
  *   2. where one side dumped calls of functions and the other modules, a block of the
  *      reference has no partner.  It is covered if the tensor that it returns is compared
  *      in another place: it is a slot of a paired layer
- *   3. a call of the reference inside a module that the other side dumped as one, with
- *      nothing in it, is covered by that module
+ *   3. a call of the reference inside a module that the other side dumped as one is
+ *      covered by that module: cover_calls.c
  */
 #include <math.h>
 #include <stdlib.h>
@@ -120,9 +120,9 @@ enum nd_status nd_mark_containers(struct comparison *comparison, struct nd_error
 
     if (!any_container(comparison))
         return ND_OK;
-    const char **names = nd_arena_alloc(comparison->arena, count + 1, sizeof *names);
-    const char **paths = nd_arena_alloc(comparison->arena, count + 1, sizeof *paths);
-    bool *above = nd_arena_alloc(comparison->arena, count + 1, sizeof *above);
+    const char **names = nd_arena_alloc(comparison->scratch, count + 1, sizeof *names);
+    const char **paths = nd_arena_alloc(comparison->scratch, count + 1, sizeof *paths);
+    bool *above = nd_arena_alloc(comparison->scratch, count + 1, sizeof *above);
     size_t paired = 0;
 
     if (names == NULL || paths == NULL || above == NULL)
@@ -134,7 +134,7 @@ enum nd_status nd_mark_containers(struct comparison *comparison, struct nd_error
         if (comparison->layers[i].side[1] == NULL)
             continue;
         names[paired] = layer->name;
-        paths[paired] = directed_path(comparison->arena, layer);
+        paths[paired] = directed_path(comparison->scratch, layer);
         if (paths[paired++] == NULL)
             return nd_fail_memory(err);
     }
@@ -143,7 +143,7 @@ enum nd_status nd_mark_containers(struct comparison *comparison, struct nd_error
     ND_TRY(mark_parents(comparison, above, err));
     for (size_t i = 0; i < count; i++) {
         const struct dump_layer *layer = comparison->layers[i].side[0];
-        const char *path = layer->container ? directed_path(comparison->arena, layer) : "";
+        const char *path = layer->container ? directed_path(comparison->scratch, layer) : "";
         if (path == NULL)
             return nd_fail_memory(err);
         comparison->layers[i].container =
@@ -283,58 +283,6 @@ static const char *covered_block(const struct layer_pair *pair, const struct com
     return by == NULL ? NULL : by->side[1]->name;
 }
 
-struct module {
-    const char *name; /* on both sides, after mapping: the reference's spelling */
-    int64_t step, rank;
-    const struct layer_pair *pair;
-};
-
-static int module_order(const void *a, const void *b)
-{
-    const struct module *x = a, *y = b;
-    const int order = strcmp(x->name, y->name);
-
-    if (order != 0)
-        return order;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-/* Rule 3.  The module that a call ran in, by the name that construct.json gives it: paired
- * under that name on the reference's side, or as it is on the candidate's. */
-static enum nd_status cover_calls(struct comparison *comparison, struct nd_error *err)
-{
-    struct module *list = malloc((2 * comparison->layer_count + 1) * sizeof *list);
-    size_t count = 0, base;
-
-    if (list == NULL)
-        return nd_fail_memory(err);
-    for (size_t i = 0; i < comparison->layer_count; i++)
-        for (unsigned side = 0; side < 2 && comparison->layers[i].side[1] != NULL; side++) {
-            const struct dump_layer *layer = comparison->layers[i].side[side];
-            if (!comparison->layers[i].side[1]->container &&
-                !nd_call_base(layer->name, &base))
-                list[count++] = (struct module){layer->name, layer->step, layer->rank,
-                                                &comparison->layers[i]};
-        }
-    if (count > 1)
-        qsort(list, count, sizeof *list, module_order);
-    for (size_t i = 0; i < comparison->layer_count; i++) {
-        struct layer_pair *pair = &comparison->layers[i];
-        const struct dump_layer *call = pair->side[0];
-        if (pair->side[1] != NULL || pair->covered_by != NULL || call->frame == NULL)
-            continue;
-        const struct module wanted = {call->frame, call->step, call->rank, NULL};
-        const struct module *hit =
-            bsearch(&wanted, list, count, sizeof *list, module_order);
-        if (hit != NULL)
-            pair->covered_by = hit->pair->side[1]->name;
-    }
-    free(list);
-    return ND_OK;
-}
-
 /* Did one side dump calls where the other dumped modules? */
 static bool levels_differ(const struct comparison *comparison)
 {
@@ -380,7 +328,7 @@ enum nd_status nd_cover_frames(struct comparison *comparison, struct nd_error *e
     struct compared *list = NULL;
     size_t count = 0;
 
-    ND_TRY(cover_calls(comparison, err));
+    ND_TRY(nd_cover_calls(comparison, err));
     if (!levels_differ(comparison))
         return warn_levels(comparison, err);
     ND_TRY(list_compared(comparison, &list, &count, err));

@@ -106,16 +106,22 @@ enum nd_status nd_slot_detail(struct comparison *comparison, struct slot_pair *s
                               const struct pair_views *views, struct nd_error *err)
 {
     const uint64_t     units = views->view[0].count / DETAIL_UNIT + 1;
-    const size_t       room = units < DETAIL_UNITS ? (size_t)units : DETAIL_UNITS;
+    /* One unit is the total. */
+    const size_t       room = units == 1             ? 0
+                              : units < DETAIL_UNITS ? (size_t)units
+                                                     : DETAIL_UNITS;
     struct detail_work work = {.comparison = comparison, .views = views};
 
-    work.sums = calloc(room + 1, sizeof *work.sums); /* the last holds the total */
+    work.sums = malloc((room + 1) * sizeof *work.sums); /* the last holds the total */
     if (work.sums == NULL)
         return nd_fail_memory(err);
     struct nd_detail_sums *const total = &work.sums[room];
     work.params = detail_params_of(comparison, slot, views);
-    nd_detail_init(total);
-    for (uint64_t done = 0; done < units; done += room) {
+    if (room > 0)
+        nd_detail_init(total);
+    else
+        detail_unit(&work, 0, 0);
+    for (uint64_t done = 0; room > 0 && done < units; done += room) {
         const size_t round = units - done < room ? (size_t)(units - done) : room;
         work.first = done * (uint64_t)DETAIL_UNIT;
         nd_pool_run(comparison->options->jobs, round, detail_unit, detail_tick, &work);
@@ -129,10 +135,7 @@ enum nd_status nd_slot_detail(struct comparison *comparison, struct slot_pair *s
     if (slot->detail == NULL)
         return nd_fail_memory(err);
     ND_TRY(measure_slices(comparison, slot, views, err));
-    if (comparison->metric->detail && !slot->integer) {
-        double value[2] = {0, 0};
-        slot->result->drift = comparison->metric->value(&slot->moments, slot->detail, value) ? value[0] : 0;
-    }
+    slot->result->drift = nd_slot_drift(comparison, slot);
     return ND_OK;
 }
 

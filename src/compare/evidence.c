@@ -1,45 +1,25 @@
 /*
- * Evidence for the checks: the bytes of every slot that has values, as views.
+ * Evidence for the checks: the bytes of every slot that has values, as views.  A view is
+ * larger than most names, and most layers are looked at once or never: so views are made as
+ * they are asked for, and each worker keeps those of the layers that it looked at last.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "compare/compare.h"
+#include "formats/extent.h"
 
 enum { MAX_OWN_MAPPINGS = 24000 }; /* the kernel allows 65,530 a process by default */
 
-/* What must be released of an opened slot: most have nothing. */
+/* What was opened at the start, of slots that have no mapping of their file to lie in. */
 struct held {
-    struct map map;
-    void      *memory;
+    size_t               layer, slot;
+    unsigned             side;
+    const unsigned char *data;
+    struct map           map;
+    void                *memory;
 };
-
-struct opening {
-    struct comparison *comparison;
-    struct evidence   *evidence;
-    uint64_t           spool_left; /* bytes that deflated members may take */
-    size_t             own_mappings;
-};
-
-/* Keeps what the view of an opened slot lies in; false: out of memory. */
-static bool hold(struct evidence *evidence, const struct open_slot *open)
-{
-    const struct map none = {.guard = -1};
-
-    if (!open->has_own_map && open->own_memory == NULL)
-        return true;
-    if (evidence->held_count == evidence->held_capacity) {
-        const size_t want = evidence->held_capacity * 2 + 64;
-        struct held *list = realloc(evidence->held, want * sizeof *list);
-        if (list == NULL)
-            return false;
-        evidence->held = list;
-        evidence->held_capacity = want;
-    }
-    evidence->held[evidence->held_count++] =
-        (struct held){open->has_own_map ? open->own_map : none, open->own_memory};
-    return true;
-}
 
 /* Values that a check can look at; the checks reason about real numbers: complex values are
  * measured, not explained. */
@@ -50,35 +30,10 @@ static bool is_viewable(const struct dump_slot *slot)
            nd_dtype_info(slot->dtype)->kind != ND_KIND_COMPLEX;
 }
 
-/* False where the slot is not there for the checks. */
-static bool open_slot_view(struct opening *opening, unsigned side, const struct dump_slot *slot,
-                           struct slot_view *ret)
+/* Whether opening it costs a mapping, or memory. */
+static bool is_costly(const struct dump *dump, const struct dump_slot *slot)
 {
-    const struct dump *dump = opening->comparison->dump[side];
-    struct open_slot   open;
-    struct nd_error    err;
-
-    if (!is_viewable(slot))
-        return false;
-    if (slot->extent.codec != CODEC_STORED) {
-        if (slot->extent.raw_size > opening->spool_left)
-            return false;
-        opening->spool_left -= slot->extent.raw_size;
-    }
-    if (opening->own_mappings >= MAX_OWN_MAPPINGS ||
-        nd_slot_open(dump, slot, &open, &err) != ND_OK)
-        return false; /* it was reported when it was compared */
-    opening->own_mappings += open.has_own_map;
-    if (!hold(opening->evidence, &open)) {
-        (void)nd_slot_close(&open);
-        return false;
-    }
-    *ret = (struct slot_view){.name = slot->name, .real_dtype = nd_slot_dtype(slot),
-                              .layout = slot->layout != NULL ? slot->layout->name : slot->layout_text,
-                              .c0 = slot->c0, .valid = slot->valid,
-                              .valid_count = slot->valid_count, .has_tensor = true, .tensor = open.view,
-                              .statistics = slot->has_statistics ? &slot->statistics : NULL};
-    return true;
+    return slot->extent.codec != CODEC_STORED || !dump->files[slot->extent.file].is_mapped;
 }
 
 /* What the checks see of each of a layer's slots. */
@@ -87,63 +42,105 @@ struct seen_slot {
     const char             *name; /* of the partner, where slots are paired across names */
 };
 
-/* NULL: out of memory. */
-static struct seen_slot *see_slots(struct arena *arena, unsigned side,
-                                   const struct layer_pair *pair)
+static void see_slots(unsigned side, const struct layer_pair *pair, struct seen_slot *ret_seen)
 {
     const struct dump_layer *layer = pair->side[side];
-    struct seen_slot        *seen = malloc((layer->slot_count + 1) * sizeof *seen);
 
-    for (size_t s = 0; seen != NULL && s < layer->slot_count; s++)
-        seen[s] = (struct seen_slot){&layer->slots[s], layer->slots[s].name};
-    for (size_t s = 0; seen != NULL && s < pair->slot_count; s++) {
+    for (size_t s = 0; s < layer->slot_count; s++)
+        ret_seen[s] = (struct seen_slot){&layer->slots[s], layer->slots[s].name};
+    for (size_t s = 0; s < pair->slot_count; s++) {
         const struct slot_pair *slot = &pair->slots[s];
         if (slot->side[side] == NULL)
             continue;
-        struct seen_slot *const own = &seen[slot->side[side] - layer->slots];
+        struct seen_slot *const own = &ret_seen[slot->side[side] - layer->slots];
         if (slot->adjusted[side] != NULL)
             own->slot = slot->adjusted[side];
-        if (side == 0 || !pair->reordered)
-            continue;
-        /* Without a partner a name that meets none. */
-        own->name = slot->side[0] != NULL
-                        ? slot->side[0]->name
-                        : nd_arena_format(arena, "unpaired.%s", slot->side[1]->name);
-        if (own->name == NULL) {
-            free(seen);
-            return NULL;
-        }
+        if (side == 1 && pair->reordered) /* without a partner a name that meets none */
+            own->name = slot->side[0] != NULL ? slot->side[0]->name : "unpaired";
     }
-    return seen;
 }
 
-static struct layer_view *layer_view_of(struct opening *opening, unsigned side,
-                                        const struct layer_pair *pair)
-{
-    const struct dump_layer *layer = pair->side[side];
-    struct arena            *arena = opening->comparison->arena;
-    struct layer_view       *view = nd_arena_alloc(arena, 1, sizeof *view);
-    struct seen_slot        *seen = see_slots(arena, side, pair);
-    size_t                   viewable = 0, count = 0;
+/* --- what is opened at the start ----------------------------------------------------------- */
 
-    for (size_t s = 0; seen != NULL && s < layer->slot_count; s++)
-        viewable += is_viewable(seen[s].slot);
-    struct slot_view *slots = nd_arena_alloc(arena, viewable, sizeof *slots);
-    if (view == NULL || slots == NULL || seen == NULL) {
-        free(seen);
-        return NULL;
+struct opening {
+    struct evidence *evidence;
+    uint64_t         spool_left; /* bytes that deflated members may take */
+    size_t           own_mappings;
+    struct seen_slot *seen; /* room for one layer's slots */
+    size_t            seen_room;
+};
+
+/* False: out of memory. */
+static bool hold(struct evidence *evidence, const struct held *held)
+{
+    if (evidence->held_count == evidence->held_capacity) {
+        const size_t want = evidence->held_capacity * 2 + 64;
+        struct held *list = realloc(evidence->held, want * sizeof *list);
+        if (list == NULL)
+            return false;
+        evidence->held = list;
+        evidence->held_capacity = want;
     }
+    evidence->held[evidence->held_count++] = *held;
+    return true;
+}
+
+static enum nd_status hold_slot(struct opening *opening, const struct dump *dump,
+                                const struct dump_slot *slot, struct held *held,
+                                struct nd_error *err)
+{
+    struct open_slot open;
+
+    if (slot->extent.codec != CODEC_STORED) {
+        if (slot->extent.raw_size > opening->spool_left)
+            return ND_OK;
+        opening->spool_left -= slot->extent.raw_size;
+    }
+    if (opening->own_mappings >= MAX_OWN_MAPPINGS || nd_slot_open(dump, slot, &open, NULL) != ND_OK)
+        return ND_OK; /* it was reported when it was compared */
+    opening->own_mappings += open.has_own_map;
+    held->data = open.storage.data;
+    held->map = open.has_own_map ? open.own_map : (struct map){.guard = -1};
+    held->memory = open.own_memory;
+    if (hold(opening->evidence, held))
+        return ND_OK;
+    (void)nd_slot_close(&open);
+    return nd_fail_memory(err);
+}
+
+static bool layer_has_costly(const struct dump *dump, const struct dump_layer *layer)
+{
     for (size_t s = 0; s < layer->slot_count; s++)
-        if (open_slot_view(opening, side, seen[s].slot, &slots[count]))
-            slots[count++].name = seen[s].name;
-    free(seen);
-    *view = (struct layer_view){.name = layer->name, .type = layer->type,
-                                .direction = layer->direction == DIRECTION_BACKWARD ? "backward"
-                                                                                    : "forward",
-                                .call = layer->call, .attributes = layer->attributes,
-                                .attribute_count = layer->attribute_count, .slots = slots,
-                                .slot_count = count, .container = layer->container};
-    return view;
+        if (is_costly(dump, &layer->slots[s]))
+            return true;
+    return false;
+}
+
+static enum nd_status hold_layer(struct opening *opening, size_t index, unsigned side,
+                                 struct nd_error *err)
+{
+    const struct comparison *comparison = opening->evidence->comparison;
+    const struct layer_pair *pair = &comparison->layers[index];
+    const struct dump_layer *layer = pair->side[side];
+    const struct dump       *dump = comparison->dump[side];
+
+    if (layer == NULL || !layer_has_costly(dump, layer))
+        return ND_OK;
+    if (layer->slot_count > opening->seen_room) {
+        free(opening->seen);
+        opening->seen = malloc(layer->slot_count * sizeof *opening->seen);
+        opening->seen_room = opening->seen == NULL ? 0 : layer->slot_count;
+        if (opening->seen == NULL)
+            return nd_fail_memory(err);
+    }
+    see_slots(side, pair, opening->seen);
+    for (size_t s = 0; s < layer->slot_count; s++) {
+        const struct dump_slot *slot = opening->seen[s].slot;
+        struct held held = {.layer = index, .side = side, .slot = s};
+        if (is_viewable(slot) && is_costly(dump, slot))
+            ND_TRY(hold_slot(opening, dump, slot, &held, err));
+    }
+    return ND_OK;
 }
 
 /* To decode members again costs as much as comparing them did; where all agree to within
@@ -166,29 +163,181 @@ static bool is_worth_decoding(const struct comparison *comparison)
 enum nd_status nd_evidence_open(struct comparison *comparison, struct evidence *ret,
                                 struct nd_error *err)
 {
-    struct evidence evidence = {0};
-    struct opening  opening = {.comparison = comparison, .evidence = &evidence,
+    struct evidence evidence = {.comparison = comparison};
+    struct opening  opening = {.evidence = &evidence,
                                .spool_left = is_worth_decoding(comparison)
                                                  ? comparison->options->max_mem
                                                  : 0};
+    enum nd_status  status = ND_OK;
 
-    evidence.layers = nd_arena_alloc(comparison->arena, comparison->layer_count + 1,
-                                     sizeof *evidence.layers);
-    if (evidence.layers == NULL)
+    evidence.glances = calloc(ND_POOL_WORKERS, sizeof *evidence.glances);
+    if (evidence.glances == NULL)
         return nd_fail_memory(err);
-    for (size_t i = 0; i < comparison->layer_count; i++)
-        for (unsigned side = 0; side < 2; side++) {
-            if (comparison->layers[i].side[side] == NULL)
-                continue;
-            evidence.layers[i].side[side] =
-                layer_view_of(&opening, side, &comparison->layers[i]);
-            if (evidence.layers[i].side[side] == NULL) {
-                nd_evidence_close(&evidence);
-                return nd_fail_memory(err);
-            }
+    for (size_t i = 0; i < comparison->layer_count && status == ND_OK; i++)
+        for (unsigned side = 0; side < 2 && status == ND_OK; side++)
+            status = hold_layer(&opening, i, side, err);
+    free(opening.seen);
+    if (status == ND_OK)
+        *ret = evidence;
+    else
+        nd_evidence_close(&evidence);
+    return status;
+}
+
+/* --- what is looked at --------------------------------------------------------------------- */
+
+/* The views of one layer. */
+struct looked {
+    size_t                 layer; /* its number plus one; 0: free */
+    struct layer_pair_view pair;
+    struct layer_view      side[2];
+    struct slot_view      *slots[2];
+    size_t                 room[2];
+};
+
+struct glance {
+    struct looked     looked[ND_LOOK_REACH];
+    struct seen_slot *seen;
+    size_t            seen_room;
+};
+
+/* The first of what is held of a layer and all after it. */
+static size_t held_from(const struct evidence *evidence, size_t layer)
+{
+    size_t low = 0, high = evidence->held_count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (evidence->held[middle].layer < layer)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static const struct held *held_slot(const struct evidence *evidence, size_t *at, size_t layer,
+                                    unsigned side, size_t slot)
+{
+    if (*at == evidence->held_count)
+        return NULL;
+    const struct held *held = &evidence->held[*at];
+    if (held->layer != layer || held->side != side || held->slot != slot)
+        return NULL;
+    (*at)++;
+    return held;
+}
+
+/* False where the slot is not there for the checks. */
+static bool view_tensor(const struct dump *dump, const struct dump_slot *slot,
+                        const struct held *held, struct tensor_view *ret)
+{
+    struct tensor_view storage;
+    struct open_slot   open;
+
+    if (held != NULL)
+        return nd_slot_storage_view(slot, held->data, nd_extent_payload(&slot->extent), &storage,
+                                    NULL) == ND_OK &&
+               nd_slot_logical_view(slot, &storage, ret, NULL) == ND_OK;
+    if (is_costly(dump, slot) || nd_slot_open(dump, slot, &open, NULL) != ND_OK)
+        return false;
+    *ret = open.view;
+    (void)nd_slot_close(&open); /* it lies in the file's mapping */
+    return true;
+}
+
+static void view_layer(struct evidence *evidence, struct glance *glance, size_t index,
+                       unsigned side, size_t *at, struct looked *looked)
+{
+    const struct comparison *comparison = evidence->comparison;
+    const struct layer_pair *pair = &comparison->layers[index];
+    const struct dump_layer *layer = pair->side[side];
+    struct slot_view        *slots = looked->slots[side];
+    size_t                   count = 0;
+
+    see_slots(side, pair, glance->seen);
+    for (size_t s = 0; s < layer->slot_count; s++) {
+        const struct dump_slot *slot = glance->seen[s].slot;
+        if (!is_viewable(slot) ||
+            !view_tensor(comparison->dump[side], slot, held_slot(evidence, at, index, side, s),
+                         &slots[count].tensor))
+            continue;
+        struct slot_view *const view = &slots[count++];
+        view->name = glance->seen[s].name;
+        view->has_tensor = true;
+        view->real_dtype = nd_slot_dtype(slot);
+        view->layout = slot->layout != NULL ? slot->layout->name : slot->layout_text;
+        view->c0 = slot->c0;
+        view->valid = slot->valid;
+        view->valid_count = slot->valid_count;
+        view->statistics = slot->has_statistics ? &slot->statistics : NULL;
+    }
+    looked->side[side] = (struct layer_view){
+        .name = layer->name, .type = layer->type,
+        .direction = layer->direction == DIRECTION_BACKWARD ? "backward" : "forward",
+        .call = layer->call, .attributes = layer->attributes,
+        .attribute_count = layer->attribute_count, .slots = slots, .slot_count = count,
+        .container = layer->container};
+    looked->pair.side[side] = &looked->side[side];
+}
+
+/* Room for the slots of a layer; false: out of memory. */
+static bool glance_room(struct glance *glance, struct looked *looked, unsigned side, size_t count)
+{
+    if (count > looked->room[side]) {
+        free(looked->slots[side]);
+        looked->slots[side] = malloc(count * sizeof **looked->slots);
+        looked->room[side] = looked->slots[side] == NULL ? 0 : count;
+    }
+    if (count > glance->seen_room) {
+        free(glance->seen);
+        glance->seen = malloc(count * sizeof *glance->seen);
+        glance->seen_room = glance->seen == NULL ? 0 : count;
+    }
+    return count <= looked->room[side] && count <= glance->seen_room;
+}
+
+const struct layer_pair_view *nd_evidence_look(void *user, unsigned worker, size_t index)
+{
+    static const struct layer_pair_view nothing;
+    struct evidence *const         evidence = user;
+    const struct layer_pair *const pair = &evidence->comparison->layers[index];
+    struct glance                **glance = &evidence->glances[worker];
+
+    if (*glance == NULL)
+        *glance = calloc(1, sizeof **glance);
+    if (*glance == NULL) {
+        atomic_store(&evidence->short_of_memory, true);
+        return &nothing;
+    }
+    struct looked *const looked = &(*glance)->looked[index % ND_LOOK_REACH];
+    if (looked->layer == index + 1)
+        return &looked->pair;
+    size_t at = held_from(evidence, index);
+    looked->layer = 0;
+    looked->pair = nothing;
+    for (unsigned side = 0; side < 2; side++) {
+        if (pair->side[side] == NULL)
+            continue;
+        if (!glance_room(*glance, looked, side, pair->side[side]->slot_count)) {
+            atomic_store(&evidence->short_of_memory, true);
+            return &nothing;
         }
-    *ret = evidence;
-    return ND_OK;
+        view_layer(evidence, *glance, index, side, &at, looked);
+    }
+    looked->layer = index + 1;
+    return &looked->pair;
+}
+
+static void glance_free(struct glance *glance)
+{
+    for (size_t i = 0; glance != NULL && i < ND_LOOK_REACH; i++) {
+        free(glance->looked[i].slots[0]);
+        free(glance->looked[i].slots[1]);
+    }
+    if (glance != NULL)
+        free(glance->seen);
+    free(glance);
 }
 
 void nd_evidence_close(struct evidence *evidence)
@@ -197,6 +346,9 @@ void nd_evidence_close(struct evidence *evidence)
         nd_map_close(&evidence->held[i].map);
         free(evidence->held[i].memory);
     }
+    for (unsigned i = 0; evidence->glances != NULL && i < ND_POOL_WORKERS; i++)
+        glance_free(evidence->glances[i]);
     free(evidence->held);
+    free(evidence->glances);
     *evidence = (struct evidence){0};
 }

@@ -6,8 +6,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-
-enum { BLOCKS = 3 };
+#include <string.h>
 
 struct feed {
     const struct dump      *dump;
@@ -18,7 +17,7 @@ struct feed {
     uint64_t                at;           /* elements handed out */
     uint64_t                given;        /* of them in the last block */
     struct slot_stream     *stream;       /* NULL: the bytes lie in view */
-    unsigned char          *bytes[BLOCKS];
+    unsigned char          *const *bytes; /* the room's */
     enum nd_status          status;
     struct nd_error         error;
 
@@ -51,13 +50,13 @@ static void *feed_run(void *argument)
 
     for (uint64_t k = 0; status == ND_OK && k * feed->block < feed->count; k++) {
         pthread_mutex_lock(&feed->lock);
-        while (!feed->stop && k - feed->taken >= BLOCKS)
+        while (!feed->stop && k - feed->taken >= ND_FEED_BLOCKS)
             pthread_cond_wait(&feed->moved, &feed->lock);
         const bool stop = feed->stop;
         pthread_mutex_unlock(&feed->lock);
         if (stop)
             break;
-        status = decode(feed, k * feed->block, feed->bytes[k % BLOCKS], &feed->error);
+        status = decode(feed, k * feed->block, feed->bytes[k % ND_FEED_BLOCKS], &feed->error);
         pthread_mutex_lock(&feed->lock);
         feed->status = status;
         feed->made += status == ND_OK;
@@ -77,13 +76,34 @@ static void feed_free(struct feed *feed)
         pthread_cond_destroy(&feed->moved);
         pthread_mutex_destroy(&feed->lock);
     }
-    for (int i = 0; i < BLOCKS; i++)
-        free(feed->bytes[i]);
     free(feed);
 }
 
+void nd_feed_room_done(struct feed_room *room)
+{
+    for (int i = 0; i < ND_FEED_BLOCKS; i++)
+        free(room->bytes[i]);
+    memset(room, 0, sizeof *room);
+}
+
+/* Makes the first `blocks` blocks of the room at least `size` bytes large. */
+static bool room_reserve(struct feed_room *room, int blocks, uint64_t size)
+{
+    for (int i = 0; i < blocks; i++) {
+        if (room->size[i] >= size)
+            continue;
+        free(room->bytes[i]);
+        room->bytes[i] = malloc((size_t)size);
+        room->size[i] = room->bytes[i] == NULL ? 0 : size;
+        if (room->bytes[i] == NULL)
+            return false;
+    }
+    return true;
+}
+
 struct feed *nd_feed_new(const struct dump *dump, const struct dump_slot *slot,
-                         const struct tensor_view *view, uint64_t block, bool ahead)
+                         const struct tensor_view *view, uint64_t block, bool ahead,
+                         struct feed_room *room)
 {
     struct feed *const feed = calloc(1, sizeof *feed);
 
@@ -94,12 +114,12 @@ struct feed *nd_feed_new(const struct dump *dump, const struct dump_slot *slot,
     if (view->data != NULL || view->count == 0)
         return feed;
     ahead = ahead && view->count > block;
-    const uint64_t room = (view->count < block ? view->count : block) * feed->size;
-    for (int i = 0; i < (ahead ? BLOCKS : 1); i++)
-        if ((feed->bytes[i] = malloc((size_t)room)) == NULL) {
-            feed_free(feed);
-            return NULL;
-        }
+    if (!room_reserve(room, ahead ? ND_FEED_BLOCKS : 1,
+                      (view->count < block ? view->count : block) * feed->size)) {
+        feed_free(feed);
+        return NULL;
+    }
+    feed->bytes = room->bytes;
     if (ahead && pthread_mutex_init(&feed->lock, NULL) == 0) {
         feed->ahead = pthread_cond_init(&feed->moved, NULL) == 0;
         if (!feed->ahead)
@@ -123,7 +143,7 @@ static const unsigned char *next_made(struct feed *feed)
         pthread_cond_wait(&feed->moved, &feed->lock);
     const bool is_there = feed->made > k;
     pthread_mutex_unlock(&feed->lock);
-    return is_there ? feed->bytes[k % BLOCKS] : NULL;
+    return is_there ? feed->bytes[k % ND_FEED_BLOCKS] : NULL;
 }
 
 /* What was read of a mapped side need not stay. */

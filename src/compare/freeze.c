@@ -24,7 +24,7 @@ static const char *layout_name(const struct dump_slot *slot)
 
 static const struct nd_shape *slot_shape(const struct dump_slot *slot)
 {
-    return slot->has_logical ? &slot->logical : &slot->storage;
+    return slot->logical != NULL ? slot->logical : &slot->storage;
 }
 
 /* How many metrics the slot's evidence can have. */
@@ -85,14 +85,14 @@ static enum nd_status freeze_print(struct arena *arena, const struct slot_pair *
         return nd_fail_memory(err);
     for (size_t i = 0; i < STATISTIC_COUNT; i++) {
         const enum statistic s = order[i];
-        const bool absent[2] = {isnan(slot->print[0].value[s]) && !slot->print[0].is_nan[s],
-                                isnan(slot->print[1].value[s]) && !slot->print[1].is_nan[s]};
+        const bool absent[2] = {isnan(slot->print[0]->value[s]) && !slot->print[0]->is_nan[s],
+                                isnan(slot->print[1]->value[s]) && !slot->print[1]->is_nan[s]};
         if (absent[0] || absent[1])
             continue;
         values[count].key = keys[s];
         values[count].kind = ND_METRIC_PAIR;
-        values[count].value[0] = slot->print[0].value[s];
-        values[count++].value[1] = slot->print[1].value[s];
+        values[count].value[0] = slot->print[0]->value[s];
+        values[count++].value[1] = slot->print[1]->value[s];
     }
     result->metrics = values;
     result->metric_count = count;
@@ -211,7 +211,7 @@ static enum nd_status freeze_slot(struct comparison *comparison, struct slot_pai
         ND_TRY(freeze_worst(comparison->arena, slot, result, err));
         ND_TRY(freeze_slices(comparison->arena, slot, result, err));
     } else if (slot->state == SLOT_COMPARED && result->evidence == ND_EVIDENCE_STATISTICS &&
-               slot->print != NULL) {
+               slot->print[0] != NULL && slot->print[1] != NULL) {
         ND_TRY(freeze_print(comparison->arena, slot, result, err));
     }
     return ND_OK;

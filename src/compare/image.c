@@ -32,7 +32,7 @@ bool nd_slot_is_image(const struct layer_pair *layer, const struct slot_pair *sl
         c->dtype != ND_DTYPE_u8 || nd_dtype_info(r->dtype)->kind != ND_KIND_FLOAT ||
         !(is_model_input(layer->side[0], r) || is_model_input(layer->side[1], c)))
         return false;
-    const struct nd_shape *tensor = r->has_logical ? &r->logical : &r->storage;
+    const struct nd_shape *tensor = r->logical != NULL ? r->logical : &r->storage;
     const struct nd_shape *image = &c->storage;
     return tensor->rank == 4 && image->rank == 4 && is_channels(tensor->dim[1]) &&
            is_channels(image->dim[3]) && tensor->dim[0] == image->dim[0];

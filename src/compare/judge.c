@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "compare/compare.h"
+#include "compare/kink.h"
 #include "metrics/metric.h"
 
 /* A slot is rounding residue when both sides lie under this many units of roundoff of the
@@ -71,30 +72,56 @@ static enum scale_group scale_group_of(const struct layer_pair *layer, const str
     return is_kind(slot, "input") ? SCALE_NONE : SCALE_OUTPUT;
 }
 
+struct scale {
+    double largest;     /* rms, of either side */
+    double roundoff[2]; /* of each side's coarsest dtype */
+};
+
+static void scales_take(struct scale *scales, const struct layer_pair *layer,
+                        const struct slot_pair *slot)
+{
+    struct scale *scale = &scales[scale_group_of(layer, slot)];
+
+    for (unsigned side = 0; side < 2 && slot->measured; side++) {
+        const struct dump_slot *of = slot->side[side];
+        scale->largest = fmax(scale->largest, slot->rms[side]);
+        if (of != NULL)
+            scale->roundoff[side] =
+                fmax(scale->roundoff[side], nd_dtype_roundoff(nd_slot_dtype(of)));
+    }
+}
+
+static bool is_residue(const struct slot_pair *slot, const struct scale *scale)
+{
+    const double u = nd_dtype_roundoff(
+        nd_dtype_coarser(nd_slot_dtype(slot->side[0]),
+                         slot->side[1] == NULL ? ND_DTYPE_NONE : nd_slot_dtype(slot->side[1])));
+
+    for (unsigned side = 0; side < 2; side++)
+        if (!(slot->rms[side] <=
+              NEGLIGIBLE_UNITS * fmax(u, scale->roundoff[side]) * scale->largest))
+            return false;
+    return true;
+}
+
 static void mark_negligible(const struct comparison *comparison, struct layer_pair *layer)
 {
     const double floor = comparison->options->abs_floor;
-    double       largest[SCALE_COUNT] = {0};
+    struct scale scales[SCALE_COUNT] = {{0}};
 
     for (size_t s = 0; s < layer->slot_count; s++)
-        for (unsigned side = 0; side < 2; side++) {
-            const struct slot_pair *slot = &layer->slots[s];
-            double                 *most = &largest[scale_group_of(layer, slot)];
-            if (slot->measured && slot->rms[side] > *most)
-                *most = slot->rms[side];
-        }
-    largest[SCALE_NONE] = 0;
+        scales_take(scales, layer, &layer->slots[s]);
+    scales[SCALE_NONE].largest = 0;
+    /* What is left of a sum that is 0 in theory is residue of the gradients that were summed,
+     * whatever it is kept in; an output is not, of another output. */
+    scales[SCALE_OUTPUT].roundoff[0] = scales[SCALE_OUTPUT].roundoff[1] = 0;
     for (size_t s = 0; s < layer->slot_count; s++) {
         struct slot_pair *slot = &layer->slots[s];
         if (!slot->measured || slot->integer || slot->moments.differ == 0)
             continue;
-        const double u = nd_dtype_roundoff(
-            nd_dtype_coarser(nd_slot_dtype(slot->side[0]),
-                             slot->side[1] == NULL ? ND_DTYPE_NONE : nd_slot_dtype(slot->side[1])));
-        const double bound = isnan(floor) ? NEGLIGIBLE_UNITS * u * largest[scale_group_of(layer, slot)]
-                                           : 0;
-        slot->negligible = isnan(floor) ? slot->rms[0] <= bound && slot->rms[1] <= bound
-                                        : slot->moments.max_abs / slot->moments.scale <= floor;
+        slot->negligible = isnan(floor)
+                               ? is_residue(slot, &scales[scale_group_of(layer, slot)])
+                               : slot->rms[0] <= floor && slot->rms[1] <= floor;
         if (slot->negligible)
             nd_slot_note(slot, "rounding_residue");
     }
@@ -102,7 +129,7 @@ static void mark_negligible(const struct comparison *comparison, struct layer_pa
 
 /* 1 <= a <= n/8 and b <= a, with a and b the elements whose scaled error is a fault's and
  * nearly one: few wrong values in an otherwise right tensor. */
-static bool is_localised(const struct slot_pair *slot)
+bool nd_slot_looks_localised(const struct slot_pair *slot)
 {
     const struct nd_detail *detail = slot->detail;
 
@@ -121,7 +148,9 @@ static void judge_compared(const struct comparison *comparison, struct slot_pair
     }
     if (result->tier == ND_TIER_UNRESOLVED && result->evidence == ND_EVIDENCE_STATISTICS)
         return;
-    slot->localised = is_localised(slot);
+    slot->localised = nd_slot_looks_localised(slot) && !slot->kink;
+    if (slot->kink)
+        nd_slot_note(slot, "gradient_at_kink");
     if (result->evidence == ND_EVIDENCE_VALUES && slot->moments.differ == 0 &&
         result->nonfinite_mismatches == 0)
         result->tier = ND_TIER_EXACT;
@@ -324,6 +353,7 @@ enum nd_status nd_judge(struct comparison *comparison, struct nd_result *result,
 
     if (layers == NULL)
         return nd_fail_memory(err);
+    ND_TRY(nd_kinks_find(comparison, err));
     for (size_t i = 0; i < comparison->layer_count; i++) {
         struct layer_pair  *pair = &comparison->layers[i];
         struct nd_layer    *layer = &layers[i];

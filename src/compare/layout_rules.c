@@ -55,7 +55,7 @@ static enum nd_status rule_read(const char *text, struct layout_rule *ret, struc
 
 static const struct nd_shape *logical_of(const struct dump_slot *slot)
 {
-    return slot->has_logical ? &slot->logical : &slot->storage;
+    return slot->logical != NULL ? slot->logical : &slot->storage;
 }
 
 static bool rule_fits(const struct layout_rule *rule, const char *layer, const char *slot)
@@ -80,12 +80,12 @@ static void rebuild_storage(const struct layout_rule *rule, struct dump_slot *sl
     const size_t          tries = rule->c0 != 0 ? 1 : sizeof usual / sizeof *usual;
     uint64_t              a, b;
 
-    if (!slot->has_logical || !nd_shape_count(&slot->storage, &b))
+    if (slot->logical == NULL || !nd_shape_count(&slot->storage, &b))
         return;
     for (size_t i = 0; i < tries; i++) {
         const uint32_t  c0 = rule->c0 != 0 ? rule->c0 : usual[i];
         struct nd_shape stored;
-        if (!nd_layout_storage(rule->layout, &slot->logical, c0, &stored) ||
+        if (!nd_layout_storage(rule->layout, slot->logical, c0, &stored) ||
             !nd_shape_count(&stored, &a) || a != b)
             continue;
         if (rule->c0 != 0 || slot->storage.rank != stored.rank)
@@ -107,14 +107,9 @@ static enum nd_status slot_adjust(struct arena *arena, const struct layout_rule 
     slot->layout = rule->layout;
     slot->c0 = rule->c0;
     slot->layout_text = NULL;
-    if (!slot->has_logical && other != NULL &&
-        nd_layout_takes_rank(rule->layout, logical_of(other)->rank) &&
-        (nd_layout_padded(rule->layout) || logical_of(other)->rank == slot->storage.rank)) {
-        slot->logical = *logical_of(other);
-        slot->has_logical = nd_layout_padded(rule->layout);
-        if (!slot->has_logical)
-            slot->logical = (struct nd_shape){0}; /* an unpadded layout derives it */
-    }
+    if (slot->logical == NULL && other != NULL && nd_layout_padded(rule->layout) &&
+        nd_layout_takes_rank(rule->layout, logical_of(other)->rank))
+        slot->logical = logical_of(other); /* an unpadded layout derives it */
     rebuild_storage(rule, slot);
     pair->adjusted[side] = slot;
     return ND_OK;

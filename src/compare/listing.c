@@ -111,7 +111,7 @@ static void list_row(const struct dump_slot *slot, struct nd_list_slot *row)
     *row = (struct nd_list_slot){
         .name = slot->name, .evidence = slot->evidence,
         .dtype = dtype == ND_DTYPE_NONE ? slot->dtype_text : nd_dtype_info(dtype)->name,
-        .shape = slot->has_logical ? slot->logical : slot->storage, .storage = slot->storage,
+        .shape = slot->logical != NULL ? *slot->logical : slot->storage, .storage = slot->storage,
         .layout = slot->layout != NULL ? slot->layout->name : slot->layout_text,
         .broken = slot->broken, .max = (double)NAN, .min = (double)NAN, .mean = (double)NAN,
         .norm = (double)NAN,
@@ -162,7 +162,8 @@ enum nd_status nd_list_dump(const struct dump *dump, const struct nd_options *op
                             const struct kernel_set *kernels, struct arena *arena,
                             struct nd_listing *listing, struct nd_error *err)
 {
-    struct comparison  comparison = {.arena = arena, .options = options, .dump = {dump, dump}};
+    struct comparison  comparison = {.arena = arena, .scratch = arena, .options = options,
+                                     .dump = {dump, dump}};
     struct side_layers chosen;
     struct list_work   work = {.dump = dump, .kernels = kernels};
     size_t             slots = 0, job_count = 0;

@@ -166,7 +166,7 @@ static enum nd_status apply_order_file(struct comparison *comparison, struct sid
 enum nd_status nd_select_order(struct comparison *comparison, struct side_layers *sides,
                                const struct fusion *fusion, struct nd_error *err)
 {
-    struct arena       *arena = comparison->arena;
+    struct arena       *arena = comparison->scratch;
     struct side_layers *reference = &sides[0];
     struct place       *places = nd_arena_alloc(arena, reference->count + 1, sizeof *places);
     struct side_layers  sorted = {.count = reference->count};

@@ -82,12 +82,22 @@ static int by_time(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* As a reader that sorts names leaves them. */
+static bool is_sorted(const struct dump_layer *const *layers, size_t count,
+                      int (*order)(const void *, const void *))
+{
+    for (size_t i = 1; i < count; i++)
+        if (order(&layers[i - 1], &layers[i]) > 0)
+            return false;
+    return true;
+}
+
 enum nd_status nd_select_layers(struct comparison *comparison, unsigned side,
                                 struct side_layers *ret_side, struct nd_error *err)
 {
     const struct dump  *dump = comparison->dump[side];
     struct side_layers  chosen = {0};
-    struct arena       *arena = comparison->arena;
+    struct arena       *arena = comparison->scratch;
 
     chosen.layers = nd_arena_alloc(arena, dump->layer_count + 1, sizeof *chosen.layers);
     chosen.partner = nd_arena_alloc(arena, dump->layer_count + 1, sizeof *chosen.partner);
@@ -106,7 +116,7 @@ enum nd_status nd_select_layers(struct comparison *comparison, unsigned side,
         chosen.partner[chosen.count] = ND_NO_INDEX;
         chosen.layers[chosen.count++] = layer;
     }
-    if (dump->order == ND_ORDER_NAME)
+    if (dump->order == ND_ORDER_NAME && !is_sorted(chosen.layers, chosen.count, by_name))
         qsort(chosen.layers, chosen.count, sizeof *chosen.layers, by_name);
     else if (dump->order == ND_ORDER_TIMESTAMP)
         qsort(chosen.layers, chosen.count, sizeof *chosen.layers, by_time);

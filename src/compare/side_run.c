@@ -54,21 +54,49 @@ static void count_layer(const struct nd_layer *layer, const struct layer_pair *p
         run->first_over = layer->name;
 }
 
+/* Where the run's layers stand among the comparison's, and what they say there. */
+struct anchoring {
+    unsigned anchor;
+    size_t  *places; /* NULL: nowhere */
+    double  *drift;
+};
+
+static enum nd_status run_pairs(struct comparison *side, const struct anchoring *at,
+                                struct side_run *run, struct nd_error *err)
+{
+    struct nd_result result = {0};
+
+    ND_TRY(nd_align(side, err));
+    ND_TRY(nd_measure(side, err));
+    ND_TRY(nd_judge(side, &result, err));
+    for (size_t i = 0; i < side->layer_count; i++) {
+        const struct dump_layer *layer =
+            at->places != NULL ? side->layers[i].side[at->anchor] : NULL;
+        count_layer(&result.layers[i], &side->layers[i], run);
+        if (layer == NULL || !is_of(side->dump[at->anchor], layer))
+            continue;
+        const size_t place = at->places[layer - side->dump[at->anchor]->layers];
+        if (place != ND_NO_INDEX && result.layers[i].tier != ND_TIER_NONE)
+            at->drift[place] = result.layers[i].drift;
+    }
+    return ND_OK;
+}
+
 enum nd_status nd_side_run(const struct comparison *comparison, const struct dump *from,
                            const struct dump *to, unsigned anchor, unsigned anchored,
                            struct side_run *ret, struct nd_error *err)
 {
     struct nd_options options = *comparison->options;
-    struct comparison side = {.arena = comparison->arena, .options = &options,
+    struct comparison side = {.options = &options,
                               .dump = {from, to}, .kernels = comparison->kernels,
                               .metric = nd_metric_by_name("rel_l2"),
                               .family = comparison->family};
-    struct nd_result  result = {0};
     struct side_run   run = {.given = true, .bit_equal = true};
     double *drift = nd_arena_alloc(comparison->arena, comparison->layer_count + 1, sizeof *drift);
-    size_t *places = anchor < 2 ? places_of(comparison, anchored) : NULL;
+    const struct anchoring at = {
+        anchor, anchor < 2 ? places_of(comparison, anchored) : NULL, drift};
 
-    if (drift == NULL || (anchor < 2 && places == NULL))
+    if (drift == NULL || (anchor < 2 && at.places == NULL))
         return nd_fail_memory(err);
     for (size_t i = 0; i < comparison->layer_count; i++)
         drift[i] = (double)NAN;
@@ -78,19 +106,16 @@ enum nd_status nd_side_run(const struct comparison *comparison, const struct dum
     options.layout = (struct nd_strings){0};
     options.progress = NULL;
     side.bytes_total = from->bytes + to->bytes;
-    ND_TRY(nd_align(&side, err));
-    ND_TRY(nd_measure(&side, err));
-    ND_TRY(nd_judge(&side, &result, err));
-    for (size_t i = 0; i < side.layer_count; i++) {
-        const struct dump_layer *layer = anchor < 2 ? side.layers[i].side[anchor] : NULL;
-        count_layer(&result.layers[i], &side.layers[i], &run);
-        if (layer == NULL || !is_of(side.dump[anchor], layer))
-            continue;
-        const size_t place = places[layer - side.dump[anchor]->layers];
-        if (place != ND_NO_INDEX && result.layers[i].tier != ND_TIER_NONE)
-            drift[place] = result.layers[i].drift;
+    side.arena = nd_arena_new(); /* a whole comparison, of which little is kept */
+    enum nd_status status =
+        side.arena == NULL ? nd_fail_memory(err) : run_pairs(&side, &at, &run, err);
+    if (status == ND_OK && run.first_over != NULL) {
+        run.first_over = nd_arena_string(comparison->arena, run.first_over);
+        status = run.first_over == NULL ? nd_fail_memory(err) : ND_OK;
     }
+    nd_arena_free(side.arena);
     run.drift = drift;
-    *ret = run;
-    return ND_OK;
+    if (status == ND_OK)
+        *ret = run;
+    return status;
 }

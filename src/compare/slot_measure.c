@@ -14,7 +14,8 @@ void nd_measure_serially(const struct kernel_set *kernels, const struct tensor_v
                          const enum nd_dtype *real, const struct moments_policy *policy,
                          struct nd_moments *ret)
 {
-    const struct moments_pivot pivot = nd_moments_pivot(&view[0], &view[1], real[0], real[1]);
+    const struct moments_pivot pivot =
+        nd_moments_pivot(kernels, &view[0], &view[1], real[0], real[1]);
     struct stage               stage;
 
     nd_moments_init(ret);
@@ -44,11 +45,31 @@ static bool slot_same_dtype(const struct slot_pair *slot)
     return slot->side[1] == NULL || slot->side[0]->dtype == slot->side[1]->dtype;
 }
 
+static double slot_rel_l2(const struct slot_pair *slot)
+{
+    double value[2];
+
+    return nd_metric_by_name("rel_l2")->value(&slot->moments, NULL, value) ? value[0] : 0;
+}
+
+/* A metric of the detail pass has no value before it: rel_l2 stands in. */
+double nd_slot_drift(const struct comparison *comparison, const struct slot_pair *slot)
+{
+    const struct nd_moments *moments = &slot->moments;
+    double                   value[2];
+
+    if (slot->integer)
+        return moments->total == 0 ? 0 : (double)moments->differ / (double)moments->total;
+    if ((!comparison->metric->detail || slot->detail != NULL) &&
+        comparison->metric->value(moments, slot->detail, value))
+        return value[0];
+    return slot_rel_l2(slot);
+}
+
 void nd_slot_set_moments(const struct comparison *comparison, struct slot_pair *slot,
                              const struct nd_moments *moments)
 {
     struct nd_slot *result = slot->result;
-    double          value[2] = {0, 0};
 
     slot->moments = *moments;
     slot->measured = true;
@@ -64,12 +85,7 @@ void nd_slot_set_moments(const struct comparison *comparison, struct slot_pair *
     slot->rms[0] = moments->n == 0 ? 0 : sqrt(moments->sum_rr / n) / moments->scale;
     slot->rms[1] = moments->n == 0 ? 0 : sqrt(moments->sum_cc / n) / moments->scale;
     slot->differs = moments->differ > 0 || moments->masks_differ > 0;
-    if (slot->integer)
-        result->drift = moments->total == 0 ? 0 : (double)moments->differ / (double)moments->total;
-    else if (comparison->metric->value(moments, slot->detail, value))
-        result->drift = value[0];
-    else
-        result->drift = 0;
+    result->drift = nd_slot_drift(comparison, slot);
     if (moments->masks_differ > 0)
         nd_slot_note(slot, "mask_constants_differ");
     if (moments->total == 0)
@@ -85,7 +101,7 @@ static const double HOPELESS = 0.3;
 
 bool nd_slot_is_hopeless(const struct slot_pair *slot)
 {
-    return !slot->integer && slot->result->drift >= HOPELESS && slot->moments.n >= 8;
+    return !slot->integer && slot->moments.n >= 8 && slot_rel_l2(slot) >= HOPELESS;
 }
 
 /* Two forms of one statistic agree to this, and unlike ones do not. */
@@ -134,6 +150,13 @@ static void note_found_padding(struct slot_pair *slot, const struct pair_views *
         nd_slot_note(slot, "padding_nonzero");
 }
 
+/* A slot, and what it points to. */
+struct adopted {
+    struct dump_slot slot;
+    struct nd_shape logical;
+    int64_t stride[ND_MAX_RANK];
+};
+
 /* Later openings of the pair, and the checks, see the slot under what was found. */
 static enum nd_status adopt_found(const struct comparison *comparison, struct slot_pair *slot,
                                   const struct pair_views *views,
@@ -142,30 +165,35 @@ static enum nd_status adopt_found(const struct comparison *comparison, struct sl
     const unsigned            side = found->side;
     const struct tensor_view *view = &found->view[side];
     struct dump_slot         *adopted;
+    struct adopted           *room;
 
     if (slot->side[side] == NULL || (found->layout != NULL && views->open[side].storage.base != 0))
         return ND_OK;
-    adopted = nd_arena_alloc(comparison->arena, 1, sizeof *adopted);
-    if (adopted == NULL)
+    room = nd_arena_alloc(comparison->arena, 1, sizeof *room);
+    if (room == NULL)
         return nd_fail_memory(err);
+    adopted = &room->slot;
     *adopted = slot->adjusted[side] != NULL ? *slot->adjusted[side] : *slot->side[side];
     adopted->broken = NULL;
     adopted->layout = found->layout;
-    adopted->has_logical = adopted->has_order = adopted->strided = false;
+    adopted->logical = NULL;
+    adopted->has_order = adopted->strided = false;
     adopted->c0 = 0;
     if (found->layout != NULL) {
         adopted->storage = found->stored;
-        adopted->logical = found->logical;
-        adopted->has_logical = true;
+        room->logical = found->logical;
+        adopted->logical = &room->logical;
         adopted->groups = found->groups;
         adopted->has_order = found->has_order;
-        memcpy(adopted->order, found->order, sizeof found->order);
+        for (uint32_t k = 0; k < ND_MAX_RANK; k++)
+            adopted->order[k] = (uint8_t)found->order[k];
     } else {
         adopted->storage = view->shape;
         adopted->strided = true;
         adopted->base = view->base;
         for (uint32_t k = 0; k < view->shape.rank; k++)
-            adopted->stride[k] = view->axis[k].outer;
+            room->stride[k] = view->axis[k].outer;
+        adopted->stride = room->stride;
     }
     slot->adjusted[side] = adopted;
     return ND_OK;
@@ -176,7 +204,7 @@ enum nd_status nd_slot_search(const struct comparison *comparison, struct slot_p
 {
     struct found_layout  found;
     struct nd_moments    moments;
-    const double         plain = views->ready ? slot->result->drift : (double)INFINITY;
+    const double         plain = views->ready ? slot_rel_l2(slot) : (double)INFINITY;
     double               value[2];
     const struct metric *drift = nd_metric_by_name("rel_l2");
 

@@ -50,7 +50,7 @@ static void pair_count_padding(const struct dump_slot *slot, unsigned side,
     if (slot->layout == NULL || !nd_layout_padded(slot->layout))
         return;
     views->padding[side] = nd_layout_padding_nonzero_groups(
-        storage, slot->layout, slot->has_logical ? &slot->logical : &views->view[side].shape,
+        storage, slot->layout, slot->logical != NULL ? slot->logical : &views->view[side].shape,
         slot->groups, (uint32_t)storage->shape.dim[storage->shape.rank - 1]);
 }
 
@@ -65,7 +65,8 @@ static bool pair_open_plain(const struct dump *dump, const struct dump_slot *slo
         return false;
     plain.layout = NULL;
     plain.broken = NULL;
-    plain.has_logical = plain.has_order = false;
+    plain.logical = NULL;
+    plain.has_order = false;
     if (nd_slot_open(dump, &plain, &views->open[side], &err) != ND_OK)
         return false;
     views->is_open[side] = views->contradicts = true;

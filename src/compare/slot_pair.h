@@ -69,6 +69,9 @@ double *nd_rstd_of(const struct tensor_view *view, double eps);
 /* Decides without reading values, where that is enough; true: they are to be measured. */
 bool nd_slot_needs_values(struct comparison *comparison, struct layer_pair *layer,
                           struct slot_pair *slot);
+/* Computes, on all threads, what values that stand beside prints would print; what it leaves
+ * out, nd_compare_statistics computes. */
+void nd_statistics_ahead(struct comparison *comparison);
 /* Statistics on at least one side. */
 void nd_compare_statistics(const struct comparison *comparison, const struct layer_pair *layer,
                            struct slot_pair *slot);
@@ -88,6 +91,8 @@ bool                  nd_pair_is_integer(const struct pair_views *views);
 /* Fills the slot's figures and notes from its moments. */
 void nd_slot_set_moments(const struct comparison *comparison, struct slot_pair *slot,
                          const struct nd_moments *moments);
+/* By the policy's metric; the detail pass makes it final where the metric needs that. */
+double nd_slot_drift(const struct comparison *comparison, const struct slot_pair *slot);
 /* A plain reading so far off that another layout is worth a search. */
 bool nd_slot_is_hopeless(const struct slot_pair *slot);
 /* Searches, proves on the whole, and records what was found; where the shapes could not be

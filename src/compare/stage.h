@@ -1,16 +1,19 @@
 /*
- * A stage: room for a few chunks of each side that does not lie in logical order.  Chunks
- * are gathered there as a whole, so that elements which share a cache line are taken from it
- * together, and then measured like any contiguous ones.
+ * A stage: room for a piece of each side that does not lie in logical order.  A piece is
+ * gathered as a whole, so that elements which share a cache line are taken from it together,
+ * and measured block by block from there.  What is left of a block waits for the next piece.
  */
 #ifndef ND_COMPARE_STAGE_H
 #define ND_COMPARE_STAGE_H
 
 #include "kernels/moments.h"
 
+struct tiles;
+
 struct stage {
-    unsigned char *bytes[2]; /* NULL: the side lies in order, or memory is short */
-    uint64_t chunks;         /* that are gathered at once */
+    uint64_t room;           /* elements of a piece; 0: there is no stage */
+    unsigned char *bytes[2]; /* room + MOMENTS_BLOCK elements; NULL: the side is in order */
+    struct tiles *tiles;     /* instead, where pieces would be too large for the cache */
 };
 
 /* Never fails: without memory the kernels gather in small steps. */

@@ -5,8 +5,10 @@
  */
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "compare/slot_pair.h"
 
 static const double NOTHING = (double)NAN;
@@ -125,27 +127,131 @@ static double root_of_count(const struct slot_pair *slot, const struct statistic
     return 1;
 }
 
-static bool print_of(const struct comparison *comparison, unsigned side,
-                     const struct dump_slot *slot, struct statistics *computed,
-                     const struct statistics **ret_print, struct slot_pair *pair)
+/* What a side's values would print; false: they cannot be read. */
+static bool print_compute(const struct comparison *comparison, unsigned side,
+                          const struct dump_slot *slot, struct statistics *ret_print,
+                          struct slot_pair *pair)
 {
     struct open_slot open;
     struct nd_error  err = {0};
 
-    if (slot->evidence != ND_EVIDENCE_VALUES) {
-        *ret_print = &slot->statistics;
-        return true;
-    }
     if (slot->broken == NULL && nd_slot_open(comparison->dump[side], slot, &open, &err) == ND_OK) {
-        (void)nd_statistics_of_values(comparison, &open.view, nd_slot_dtype(slot), computed);
+        (void)nd_statistics_of_values(comparison, &open.view, nd_slot_dtype(slot), ret_print);
         (void)nd_slot_close(&open);
-        *ret_print = computed;
         return true;
     }
     pair->state = SLOT_UNREADABLE;
     pair->reason = slot->broken != NULL ? slot->broken
                                         : nd_arena_format(comparison->arena, "%s", err.found);
     return false;
+}
+
+static bool print_of(const struct comparison *comparison, unsigned side,
+                     const struct dump_slot *slot, struct statistics *computed,
+                     const struct statistics **ret_print, struct slot_pair *pair)
+{
+    if (slot->evidence == ND_EVIDENCE_VALUES && pair->print[side] == NULL) {
+        *ret_print = computed;
+        return print_compute(comparison, side, slot, computed, pair);
+    }
+    *ret_print = pair->print[side] != NULL ? pair->print[side] : &slot->statistics;
+    return true;
+}
+
+/* --- ahead ------------------------------------------------------------------------------ */
+
+struct print_job {
+    struct slot_pair  *pair;
+    unsigned           side;
+    struct statistics *print;
+    bool               is_made;
+};
+
+struct print_jobs {
+    const struct comparison *comparison;
+    struct print_job        *jobs;
+    size_t                   count;
+};
+
+/* The side whose values stand beside the other's prints; 2: neither. */
+static unsigned values_side(const struct layer_pair *layer, const struct slot_pair *pair)
+{
+    const struct dump_slot *const *side = pair->side;
+
+    if (layer->part_count > 0 || side[0] == NULL || side[1] == NULL || side[0]->undefined ||
+        side[1]->undefined || side[0]->evidence == side[1]->evidence)
+        return 2;
+    for (unsigned s = 0; s < 2; s++)
+        if (side[s]->evidence == ND_EVIDENCE_VALUES && side[s]->broken == NULL &&
+            side[!s]->has_statistics && side[!s]->broken == NULL)
+            return s;
+    return 2;
+}
+
+static void jobs_find(struct print_jobs *found)
+{
+    const struct comparison *comparison = found->comparison;
+
+    found->count = 0;
+    for (size_t i = 0; i < comparison->layer_count; i++)
+        for (size_t s = 0; s < comparison->layers[i].slot_count; s++) {
+            struct slot_pair *const pair = &comparison->layers[i].slots[s];
+            const unsigned          side = values_side(&comparison->layers[i], pair);
+            if (side == 2)
+                continue;
+            if (found->jobs != NULL)
+                found->jobs[found->count] = (struct print_job){.pair = pair, .side = side};
+            found->count++;
+        }
+}
+
+static void print_make(void *user, size_t i, unsigned worker)
+{
+    const struct print_jobs *found = user;
+    struct print_job        *job = &found->jobs[i];
+    const struct dump_slot  *slot = job->pair->side[job->side];
+    struct open_slot         open;
+
+    (void)worker;
+    if (nd_slot_open(found->comparison->dump[job->side], slot, &open, NULL) != ND_OK)
+        return; /* comparing the pair says why */
+    (void)nd_statistics_of_values(found->comparison, &open.view, nd_slot_dtype(slot), job->print);
+    (void)nd_slot_close(&open);
+    job->is_made = true;
+}
+
+void nd_statistics_ahead(struct comparison *comparison)
+{
+    struct print_jobs found = {.comparison = comparison};
+
+    jobs_find(&found);
+    if (comparison->options->jobs == 1 || found.count < 2)
+        return;
+    struct statistics *const prints =
+        nd_arena_alloc(comparison->arena, found.count, sizeof *prints);
+    found.jobs = malloc(found.count * sizeof *found.jobs);
+    if (prints != NULL && found.jobs != NULL) {
+        jobs_find(&found);
+        for (size_t i = 0; i < found.count; i++)
+            found.jobs[i].print = &prints[i];
+        nd_pool_run(comparison->options->jobs, found.count, print_make, NULL, &found);
+        for (size_t i = 0; i < found.count; i++)
+            if (found.jobs[i].is_made)
+                found.jobs[i].pair->print[found.jobs[i].side] = found.jobs[i].print;
+    }
+    free(found.jobs);
+}
+
+/* What is kept of a print: itself where the dump has it; NULL: no memory for a computed one. */
+static const struct statistics *print_keep(struct arena *arena, const struct statistics *print,
+                                           const struct statistics *computed)
+{
+    if (print != computed)
+        return print;
+    struct statistics *const kept = nd_arena_alloc(arena, 1, sizeof *kept);
+    if (kept != NULL)
+        *kept = *computed;
+    return kept;
 }
 
 /* A mean of both infinities is NaN although no element is. */
@@ -189,10 +295,11 @@ static void shapes_of_prints(struct slot_pair *slot)
 {
     const struct dump_slot *r = slot->side[0], *c = slot->side[1];
 
-    if (!r->has_shape || !c->has_shape)
+    if (!r->has_shape || !c->has_shape ||
+        (r->logical == NULL && c->logical == NULL && nd_shape_equal(&r->storage, &c->storage)))
         return;
-    const struct nd_shape a = nd_shape_squeezed(r->has_logical ? &r->logical : &r->storage);
-    const struct nd_shape b = nd_shape_squeezed(c->has_logical ? &c->logical : &c->storage);
+    const struct nd_shape a = nd_shape_squeezed(r->logical != NULL ? r->logical : &r->storage);
+    const struct nd_shape b = nd_shape_squeezed(c->logical != NULL ? c->logical : &c->storage);
     uint64_t              n, k;
     if (nd_shape_equal(&a, &b))
         return;
@@ -217,11 +324,8 @@ void nd_compare_statistics(const struct comparison *comparison, const struct lay
     for (unsigned side = 0; side < 2; side++)
         if (!print_of(comparison, side, slot->side[side], &computed[side], &print[side], slot))
             return;
-    slot->print = nd_arena_alloc(comparison->arena, 2, sizeof *slot->print);
-    if (slot->print != NULL) {
-        slot->print[0] = *print[0];
-        slot->print[1] = *print[1];
-    }
+    for (unsigned side = 0; side < 2; side++)
+        slot->print[side] = print_keep(comparison->arena, print[side], &computed[side]);
     shapes_of_prints(slot);
     if (slot->state == SLOT_SHAPE)
         return;

@@ -5,6 +5,7 @@
 #include "compare/stream.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "compare/feed.h"
 
@@ -12,6 +13,7 @@ struct streamed {
     const struct comparison *comparison;
     const struct pair_views *views;
     struct feed             *feed[2];
+    struct feed_room        *room; /* of both sides */
     struct moments_pivot     pivot;
     bool                     has_pivot; /* a position that sums run over was seen */
     nd_pool_tick_fn         *tick;      /* NULL: on a thread that does not show progress */
@@ -47,7 +49,8 @@ static void measure_chunk(struct streamed *streamed, const struct tensor_view *v
 
     /* The first pair that counts; before it nothing depends on the pivot. */
     if (!streamed->has_pivot)
-        streamed->pivot = nd_moments_pivot(&view[0], &view[1], real[0], real[1]);
+        streamed->pivot = nd_moments_pivot(streamed->comparison->kernels, &view[0], &view[1],
+                                           real[0], real[1]);
     nd_moments_measure(streamed->comparison->kernels, &view[0], &view[1], real[0], real[1], 0,
                        view[0].count, &streamed->pivot, policy, ret);
     streamed->has_pivot = streamed->has_pivot || ret->n > 0;
@@ -94,7 +97,7 @@ static bool run(struct streamed *streamed, const struct slot_pair *slot, bool ah
     for (unsigned side = 0; side < 2; side++) {
         streamed->feed[side] = nd_feed_new(streamed->comparison->dump[side], slot_of(slot, side),
                                            &views->view[side], MOMENTS_CHUNK,
-                                           ahead && side == 0);
+                                           ahead && side == 0, &streamed->room[side]);
         fine = fine && streamed->feed[side] != NULL;
     }
     if (fine)
@@ -135,6 +138,7 @@ struct work {
     const struct comparison *comparison;
     struct stream_job      **jobs; /* largest first */
     bool                     ahead;
+    struct feed_room       (*rooms)[2]; /* of each thread */
     atomic_uint_least64_t   *done;
     nd_pool_tick_fn         *tick;
     void                    *user;
@@ -145,6 +149,7 @@ static void work_one(void *user, size_t i, unsigned worker)
     struct work       *work = user;
     struct stream_job *job = work->jobs[i];
     struct streamed    streamed = {.comparison = work->comparison, .views = job->views,
+                                   .room = work->rooms[worker],
                                    .tick = worker == 0 ? work->tick : NULL,
                                    .user = work->user};
 
@@ -162,35 +167,67 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-void nd_stream_jobs(const struct comparison *comparison, struct stream_job *jobs, size_t count,
-                    atomic_uint_least64_t *inout_done, nd_pool_tick_fn *tick, void *user)
+static void rooms_done(struct feed_room (*rooms)[2], unsigned count)
 {
-    const unsigned asked = comparison->options->jobs;
-    const unsigned threads = asked == 0 ? nd_pool_processors() : asked;
-    struct stream_job *one;
-    struct stream_job **order = malloc((count + 1) * sizeof *order);
-    struct work         work = {.comparison = comparison, .done = inout_done,
-                                .tick = tick, .user = user};
-    size_t              large = 0;
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned side = 0; side < 2; side++)
+            nd_feed_room_done(&rooms[i][side]);
+}
 
-    for (size_t i = 0; order == NULL && i < count; i++) { /* any order will do */
+/* Without memory to plan: any order will do. */
+static void work_serially(struct work *work, struct stream_job *jobs, size_t count)
+{
+    struct feed_room   room[1][2];
+    struct stream_job *one;
+
+    memset(room, 0, sizeof room);
+    work->rooms = room;
+    work->jobs = &one;
+    for (size_t i = 0; i < count; i++) {
         one = &jobs[i];
-        work.jobs = &one;
-        work_one(&work, 0, 0);
+        work_one(work, 0, 0);
     }
-    if (order == NULL)
-        return;
-    for (size_t i = 0; i < count; i++)
-        order[i] = &jobs[i];
+    rooms_done(room, 1);
+}
+
+/* Large pairs first, each on two threads. */
+static void work_shared(struct work *work, struct stream_job **order, size_t count,
+                        unsigned threads)
+{
+    size_t large = 0;
+
     if (count > 1)
         qsort(order, count, sizeof *order, by_size);
     while (threads > 1 && large < count && order[large]->bytes >= AHEAD_LEAST)
         large++;
-    work.jobs = order;
-    work.ahead = true;
-    nd_pool_run((threads + 1) / 2, large, work_one, NULL, &work);
-    work.jobs = order + large;
-    work.ahead = false;
-    nd_pool_run(threads, count - large, work_one, NULL, &work);
+    work->jobs = order;
+    work->ahead = true;
+    nd_pool_run((threads + 1) / 2, large, work_one, NULL, work);
+    work->jobs = order + large;
+    work->ahead = false;
+    nd_pool_run(threads, count - large, work_one, NULL, work);
+}
+
+void nd_stream_jobs(const struct comparison *comparison, struct stream_job *jobs, size_t count,
+                    atomic_uint_least64_t *inout_done, nd_pool_tick_fn *tick, void *user)
+{
+    const unsigned asked = comparison->options->jobs;
+    const unsigned wanted = asked == 0 ? nd_pool_processors() : asked;
+    const unsigned threads = wanted < ND_POOL_WORKERS ? wanted : ND_POOL_WORKERS;
+    struct stream_job **order = malloc((count + 1) * sizeof *order);
+    struct work         work = {.comparison = comparison, .done = inout_done,
+                                .tick = tick, .user = user};
+
+    work.rooms = calloc(threads, sizeof *work.rooms);
+    struct feed_room (*const rooms)[2] = work.rooms;
+    for (size_t i = 0; order != NULL && i < count; i++)
+        order[i] = &jobs[i];
+    if (order == NULL || rooms == NULL)
+        work_serially(&work, jobs, count);
+    else
+        work_shared(&work, order, count, threads);
+    if (rooms != NULL)
+        rooms_done(rooms, threads);
+    free(rooms);
     free(order);
 }

@@ -148,16 +148,17 @@ static bool whole_take(struct nd_shape *whole, const struct nd_shape *slice, uin
 
 /* The framework's shape of the whole: as recorded, if it fits the joined bytes, else with its
  * batch grown like theirs, else left to the comparison. */
-static void whole_logical(const struct nd_shape *slice, struct dump_slot *slot)
+static enum nd_status whole_logical(struct dump *dump, const struct nd_shape *slice,
+                                    struct dump_slot *slot, struct nd_error *err)
 {
     struct tensor_view view;
     uint32_t c0 = slot->c0;
     const char *why;
 
-    if (!slot->has_logical)
-        return;
+    if (slot->logical == NULL)
+        return ND_OK;
     for (int attempt = 0; attempt < 2; attempt++) {
-        struct nd_shape logical = slot->logical;
+        struct nd_shape logical = *slot->logical;
         if (attempt == 1 && logical.rank > 0 && logical.dim[0] == slice->dim[0])
             logical.dim[0] = slot->storage.dim[0];
         nd_view_contiguous(&view, NULL, INT64_MAX, slot->dtype, &slot->storage);
@@ -165,12 +166,18 @@ static void whole_logical(const struct nd_shape *slice, struct dump_slot *slot)
                 ? nd_shape_equal(&logical, &slot->storage)
                 : nd_layout_apply_groups(&view, slot->layout, &slot->storage, &logical,
                                          slot->groups, &c0, &why)) {
-            slot->logical = logical;
-            return;
+            struct nd_shape *const kept = nd_arena_alloc(dump->arena, 1, sizeof *kept);
+            if (kept == NULL)
+                return nd_fail_memory(err);
+            *kept = logical;
+            slot->logical = kept;
+            return ND_OK;
         }
     }
-    slot->has_logical = slot->has_order = false;
+    slot->logical = NULL;
+    slot->has_order = false;
     slot->layout = NULL;
+    return ND_OK;
 }
 
 /* Joins slot `first` of the first thread; false: it cannot be joined. */
@@ -221,8 +228,7 @@ static enum nd_status joint_slot(const struct joint *joint, const struct dump_sl
     ret_slot->extent.codec = CODEC_PIECES;
     ret_slot->extent.pieces = pieces;
     ret_slot->extent.size = ret_slot->extent.raw_size = total;
-    whole_logical(&slice, ret_slot);
-    return ND_OK;
+    return whole_logical(joint->dump, &slice, ret_slot, err);
 }
 
 /* --- the layer ---------------------------------------------------------------------------- */

@@ -152,45 +152,53 @@ static void slot_axes(struct dump_slot *slot, const char *letters)
 
     slot->has_order = strcmp(letters, axes) != 0;
     for (uint32_t k = 0; letters[k] != '\0' && k < ND_MAX_RANK; k++)
-        slot->order[k] = (uint32_t)(strchr(axes, letters[k]) - axes);
+        slot->order[k] = (uint8_t)(strchr(axes, letters[k]) - axes);
 }
 
-static void slot_reshape(const struct cann_tensor *tensor, struct dump_slot *slot)
+/* `room` holds the logical shape of a slot that is being made. */
+static void slot_set_logical(struct dump_slot *slot, const struct nd_shape *logical,
+                             struct nd_shape *room)
+{
+    *room = *logical;
+    slot->logical = room;
+}
+
+static void slot_reshape(const struct cann_tensor *tensor, struct dump_slot *slot,
+                         struct nd_shape *room)
 {
     const struct nd_shape *const wanted = &tensor->original.dims;
 
     if (!shape_given(&tensor->original) || nd_shape_equal(&slot->storage, wanted))
         return;
     if (same_count(&slot->storage, wanted)) {
-        slot->logical = *wanted;
-        slot->has_logical = true;
+        slot_set_logical(slot, wanted, room);
     } else if (slot->note == NULL) {
         slot->note = "original_shape_differs";
     }
 }
 
 static void slot_plain(const struct cann_tensor *tensor, const struct cann_format *format,
-                       struct dump_slot *slot)
+                       struct dump_slot *slot, struct nd_shape *room)
 {
     const char *const axes = format->axes;
 
     if (strlen(axes) != slot->storage.rank) {
-        slot_reshape(tensor, slot);
+        slot_reshape(tensor, slot, room);
         return;
     }
     const char *const order = slot_order(tensor, &slot->storage, axes);
     const struct layout *const row = nd_cann_layout(format);
     if (order == NULL || row == NULL) {
-        slot_reshape(tensor, slot);
+        slot_reshape(tensor, slot, room);
         return;
     }
     if (strcmp(order, axes) == 0)
         return;
     slot->layout = row;
-    slot->logical.rank = slot->storage.rank;
+    *room = (struct nd_shape){.rank = slot->storage.rank};
     for (uint32_t k = 0; k < slot->storage.rank; k++)
-        slot->logical.dim[k] = slot->storage.dim[strchr(axes, row->logical[k]) - axes];
-    slot->has_logical = true;
+        room->dim[k] = slot->storage.dim[strchr(axes, row->logical[k]) - axes];
+    slot->logical = room;
     slot_axes(slot, order);
 }
 
@@ -212,18 +220,18 @@ static bool slot_fits(const struct dump_slot *slot, const struct nd_shape *logic
                                   slot->groups, &c0, &why);
 }
 
-static bool slot_take(struct dump_slot *slot, const struct nd_shape *logical)
+static bool slot_take(struct dump_slot *slot, const struct nd_shape *logical,
+                      struct nd_shape *room)
 {
     if (!slot_fits(slot, logical))
         return false;
-    slot->logical = *logical;
-    slot->has_logical = true;
+    slot_set_logical(slot, logical, room);
     return true;
 }
 
 /* Takes the original shape as one whose axes stand in the order `letters`. */
 static bool slot_take_order(struct dump_slot *slot, const struct nd_shape *original,
-                            const char *letters)
+                            const char *letters, struct nd_shape *room)
 {
     const char *const axes = slot->layout->logical;
     struct nd_shape logical = {.rank = original->rank};
@@ -237,41 +245,43 @@ static bool slot_take_order(struct dump_slot *slot, const struct nd_shape *origi
             return false;
         logical.dim[k] = original->dim[at - letters];
     }
-    if (!slot_take(slot, &logical))
+    if (!slot_take(slot, &logical, room))
         return false;
     slot_axes(slot, letters);
     return true;
 }
 
-static void slot_blocked(const struct cann_tensor *tensor, struct dump_slot *slot)
+static void slot_blocked(const struct cann_tensor *tensor, struct dump_slot *slot,
+                         struct nd_shape *room)
 {
     const struct nd_shape *const original = &tensor->original.dims;
 
     if (!shape_given(&tensor->original) ||
-        slot_take_order(slot, original, origin_axes(tensor)) || slot_take(slot, original))
+        slot_take_order(slot, original, origin_axes(tensor), room) ||
+        slot_take(slot, original, room))
         return;
     for (size_t i = 0; i < ORDER_COUNT; i++)
-        if (slot_take_order(slot, original, orders[i]))
+        if (slot_take_order(slot, original, orders[i], room))
             return;
     /* A contradiction: opening the slot says which. */
-    slot->logical = *original;
-    slot->has_logical = true;
+    slot_set_logical(slot, original, room);
 }
 
 static enum nd_status slot_layout(struct dump *dump, const struct cann_tensor *tensor,
-                                  struct dump_slot *slot, struct nd_error *err)
+                                  struct dump_slot *slot, struct nd_shape *room,
+                                  struct nd_error *err)
 {
     const uint64_t number = tensor->format & ND_CANN_FORMAT_MASK;
     const struct cann_format *const format = nd_cann_format(number);
 
     if (format != NULL && *format->axes != '\0') {
-        slot_plain(tensor, format, slot);
+        slot_plain(tensor, format, slot, room);
         return ND_OK;
     }
     slot->layout = format == NULL ? NULL : nd_cann_layout(format);
     if (slot->layout != NULL) {
         slot->groups = tensor->group;
-        slot_blocked(tensor, slot);
+        slot_blocked(tensor, slot, room);
         return ND_OK;
     }
     slot->layout_text =
@@ -291,7 +301,10 @@ enum nd_status nd_cann_slot(struct dump *dump, size_t file,
                             struct nd_error *err)
 {
     struct dump_slot slot = nd_dump_slot_init();
+    struct nd_shape *const room = nd_arena_alloc(dump->scratch, 1, sizeof *room);
 
+    if (room == NULL)
+        return nd_fail_memory(err);
     slot.has_shape = true;
     slot.extent = (struct extent){.file = file,
                                   .offset = tensor->offset,
@@ -302,10 +315,10 @@ enum nd_status nd_cann_slot(struct dump *dump, size_t file,
         ND_TRY(slot_break(dump, &slot, "a shape of more than 16 dimensions", err));
     } else if (shape_given(&tensor->shape)) {
         slot.storage = tensor->shape.dims;
-        ND_TRY(slot_layout(dump, tensor, &slot, err));
+        ND_TRY(slot_layout(dump, tensor, &slot, room, err));
     } else {
         slot_flat(tensor, &slot);
-        slot_reshape(tensor, &slot);
+        slot_reshape(tensor, &slot, room);
     }
     *ret_slot = slot;
     return ND_OK;

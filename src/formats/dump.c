@@ -13,7 +13,27 @@
 /* An attribute may take two bytes of text and a hundred of memory. */
 enum { MAX_ATTRIBUTES = 4096, MAX_ALL_ATTRIBUTES = 4000000 };
 
-enum { SPARE_LISTS = sizeof((struct dump){0}.spare) / sizeof(struct dump_slot *) };
+enum {
+    SPARE_LISTS = sizeof((struct dump){0}.spare) / sizeof(struct dump_slot *),
+    KEPT_WORDS = sizeof((struct dump){0}.kept) / sizeof(const char *)
+};
+
+/* A text in the arena: most slots and layers have names, types and notes that others have
+ * too, and these are kept once.  One that is met again too late is kept again. */
+static const char *keep_word(struct dump *dump, const char *word)
+{
+    uint32_t hash = 0x811c9dc5u; /* FNV-1a, 32 bits */
+
+    for (const char *at = word; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char)*at) * 0x01000193u;
+    const char **const place = &dump->kept[(hash ^ hash >> 16) % KEPT_WORDS];
+    if (*place != NULL && strcmp(*place, word) == 0)
+        return *place;
+    const char *const copy = nd_arena_string(dump->arena, word);
+    if (copy != NULL)
+        *place = copy;
+    return copy;
+}
 
 struct dump_layer *nd_dump_push_layer(struct dump *dump, const char *name, const char *type)
 {
@@ -26,7 +46,7 @@ struct dump_layer *nd_dump_push_layer(struct dump *dump, const char *name, const
     struct dump_layer *const layer = &layers[dump->layer_count];
     *layer = (struct dump_layer){
         .name = nd_arena_string(dump->arena, name),
-        .type = type == NULL || *type == '\0' ? "" : nd_arena_string(dump->arena, type),
+        .type = type == NULL || *type == '\0' ? "" : keep_word(dump, type),
         .step = dump->step,
         .rank = dump->rank,
         .time = (double)NAN,
@@ -55,20 +75,40 @@ struct dump_slot nd_dump_slot_init(void)
     return slot;
 }
 
-static bool keep_text(struct arena *arena, const char **text)
+static bool keep_text(struct dump *dump, const char **text)
 {
     if (*text == NULL)
         return true;
-    *text = nd_arena_string(arena, *text);
+    *text = keep_word(dump, *text);
     return *text != NULL;
 }
 
-static bool keep_texts(struct arena *arena, struct dump_slot *slot)
+static bool keep_texts(struct dump *dump, struct dump_slot *slot)
 {
-    return keep_text(arena, &slot->name) && keep_text(arena, &slot->dtype_text) &&
-           keep_text(arena, &slot->layout_text) && keep_text(arena, &slot->checksum) &&
-           keep_text(arena, &slot->broken) && keep_text(arena, &slot->note) &&
-           keep_text(arena, &slot->device);
+    return keep_text(dump, &slot->name) && keep_text(dump, &slot->dtype_text) &&
+           keep_text(dump, &slot->layout_text) && keep_text(dump, &slot->checksum) &&
+           keep_text(dump, &slot->broken) && keep_text(dump, &slot->note) &&
+           keep_text(dump, &slot->device);
+}
+
+/* What a slot that is being made points to may be on a stack. */
+static bool keep_form(struct arena *arena, struct dump_slot *slot)
+{
+    if (slot->logical != NULL) {
+        struct nd_shape *const logical = nd_arena_alloc(arena, 1, sizeof *logical);
+        if (logical == NULL)
+            return false;
+        *logical = *slot->logical;
+        slot->logical = logical;
+    }
+    if (slot->strided && slot->storage.rank > 0 && slot->storage.rank <= ND_MAX_RANK) {
+        int64_t *const stride = nd_arena_alloc(arena, slot->storage.rank, sizeof *stride);
+        if (stride == NULL)
+            return false;
+        memcpy(stride, slot->stride, slot->storage.rank * sizeof *stride);
+        slot->stride = stride;
+    }
+    return true;
 }
 
 static bool range_fits(uint64_t offset, uint64_t size, uint64_t total)
@@ -136,34 +176,62 @@ static struct dump_slot *layer_push_slot(struct dump *dump, struct dump_layer *l
     return &layer->slots[layer->slot_count];
 }
 
+enum nd_status nd_dump_trim_layer(struct dump *dump, struct dump_layer *layer,
+                                  struct nd_error *err)
+{
+    unsigned power = 0;
+
+    if (layer->slot_count == layer->slot_capacity)
+        return ND_OK;
+    while (((size_t)2 << power) <= layer->slot_capacity)
+        power++;
+    struct dump_slot *const slots =
+        nd_arena_alloc(dump->arena, layer->slot_count, sizeof *slots);
+    if (slots == NULL)
+        return nd_fail_memory(err);
+    memcpy(slots, layer->slots, layer->slot_count * sizeof *slots);
+    slots_leave(dump, layer->slots, power);
+    layer->slots = slots;
+    layer->slot_capacity = layer->slot_count;
+    return ND_OK;
+}
+
+/* A slot of values whose bytes are not there becomes broken. */
+static enum nd_status add_values(struct dump *dump, struct dump_slot *added,
+                                 struct nd_error *err)
+{
+    struct nd_error reason = {0};
+
+    if (slot_check(dump, added, &reason) != ND_OK) {
+        added->broken = nd_dump_reason(dump, &reason);
+        if (added->broken == NULL)
+            return nd_fail_memory(err);
+    } else {
+        dump->bytes += added->extent.size;
+    }
+    if (!added->extent.has_crc || added->extent.codec != CODEC_STORED)
+        return ND_OK;
+    added->crc_state = nd_arena_alloc(dump->arena, 1, sizeof *added->crc_state);
+    if (added->crc_state == NULL)
+        return nd_fail_memory(err);
+    atomic_init(added->crc_state, 0);
+    return ND_OK;
+}
+
 enum nd_status nd_dump_add_slot(struct dump *dump, struct dump_layer *layer,
                                 const struct dump_slot *slot, struct nd_error *err)
 {
-    struct nd_error reason = {0};
     struct dump_slot *const added = layer_push_slot(dump, layer);
 
     if (added == NULL)
         return nd_fail_memory(err);
     *added = *slot;
-    if (slot->evidence == ND_EVIDENCE_VALUES && slot->broken == NULL) {
-        if (slot_check(dump, slot, &reason) != ND_OK) {
-            added->broken = nd_dump_reason(dump, &reason);
-            if (added->broken == NULL)
-                return nd_fail_memory(err);
-        } else {
-            dump->bytes += slot->extent.size;
-        }
-        if (slot->extent.has_crc && slot->extent.codec == CODEC_STORED) {
-            added->crc_state = nd_arena_alloc(dump->arena, 1, sizeof *added->crc_state);
-            if (added->crc_state == NULL)
-                return nd_fail_memory(err);
-            atomic_init(added->crc_state, 0);
-        }
-    }
+    if (slot->evidence == ND_EVIDENCE_VALUES && slot->broken == NULL)
+        ND_TRY(add_values(dump, added, err));
     /* Bytes whose layout fails are still looked at: they must be there. */
-    if (slot->layout_broken && slot_check(dump, slot, &reason) != ND_OK)
+    if (slot->layout_broken && slot_check(dump, slot, NULL) != ND_OK)
         added->layout_broken = false;
-    if (!keep_texts(dump->arena, added))
+    if (!keep_texts(dump, added) || !keep_form(dump->arena, added))
         return nd_fail_memory(err);
     layer->slot_count++;
     dump->tensor_count++;
@@ -187,7 +255,7 @@ enum nd_status nd_dump_add_attribute(struct dump *dump, struct dump_layer *layer
     layer->attributes = list;
     struct attribute *const added = &list[layer->attribute_count];
     *added = *attribute;
-    if (!keep_text(dump->arena, &added->key) || !keep_text(dump->arena, &added->text))
+    if (!keep_text(dump, &added->key) || !keep_text(dump, &added->text))
         return nd_fail_memory(err);
     if (attribute->list != NULL) {
         double *const values =

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/cursor.h"
 #include "base/map.h"
+#include "formats/name_table.h"
 #include "tensor/layout.h"
 
 enum codec { CODEC_STORED, CODEC_DEFLATE, CODEC_PIECES };
@@ -38,28 +39,28 @@ struct dump_slot {
     enum nd_dtype     real_dtype; /* NONE: same */
     const char       *dtype_text; /* as the dump spells it, where dtype is NONE */
     struct nd_shape   storage;    /* shape of the bytes; for statistics the tensor's */
-    struct nd_shape   logical;    /* rank 0 and !has_logical: = storage */
-    bool              has_shape, has_logical;
+    const struct nd_shape *logical; /* NULL: = storage */
+    bool              has_shape;
     bool              strided;    /* stride[] and base apply, in elements of the extent */
-    int64_t           stride[ND_MAX_RANK];
-    uint64_t          base;
     bool              swapped;    /* big-endian */
+    bool              layout_broken; /* `broken`, but only by its layout: the bytes are there */
+    bool              has_order;  /* order[] applies: the view's axis k is the layout's logical
+                                   * axis order[k], as another framework orders them */
+    bool              has_statistics;
+    bool              undefined;  /* content has no meaning by nature */
+    bool              sharded;    /* a part of the whole tensor, as shard_ says */
+    uint8_t           order[ND_MAX_RANK];
+    const int64_t    *stride;     /* one for each dimension of storage, where strided */
+    uint64_t          base;
     const struct layout *layout;  /* NULL: logical */
     const char       *layout_text; /* a layout without a formula, or a device format note */
     uint32_t          c0;
     uint64_t          groups;     /* of a convolution whose weight lies in blocks; 0: none */
-    bool              layout_broken; /* `broken`, but only by its layout: the bytes are there */
-    bool              has_order; /* order[] applies: the view's axis k is the layout's logical
-                                  * axis order[k], as another framework orders them */
-    uint32_t          order[ND_MAX_RANK];
     struct extent     extent;     /* values */
     struct statistics statistics; /* NAN where absent */
-    bool              has_statistics;
     const char       *checksum;   /* as printed, with its kind: "crc32:1a2b3c4d" */
     const char       *broken;     /* why this tensor cannot be read; NULL: it can */
     const char       *note;       /* short id to show with the pair; NULL: none */
-    bool              undefined;  /* content has no meaning by nature */
-    bool              sharded;    /* a part of the whole tensor, as shard_ says */
     uint64_t          shard_axis, shard_index, shard_of;
     const uint64_t   *valid;      /* valid positions per sample along the token axis */
     size_t            valid_count; /* 1: the same for every sample; 0: all are valid */
@@ -118,7 +119,8 @@ struct dump {
     int                       root_fd; /* files are opened below it; -1: none */
     bool                      is_lone; /* one file, not a directory */
     const char               *prefix;  /* put before names of a container in a directory */
-    void                     *names;   /* layers and slots by name: names.c */
+    struct name_table        *names;   /* layers and slots by name: names.c */
+    struct arena             *scratch; /* what only indexing needs; NULL once that is done */
     struct files_ahead       *ahead;   /* files opened before they are asked for */
     struct dump_directory    *top;     /* what the root holds, once it was read */
     unsigned                  index_depth; /* files that refer to files */
@@ -130,6 +132,7 @@ struct dump {
     size_t                    tensor_count;
     size_t                    attribute_count; /* of all layers */
     struct dump_slot         *spare[8]; /* outgrown lists of 1, 2, 4 ... slots, for others */
+    const char               *kept[128]; /* texts of late, by hash, for others */
     enum nd_order             order;
     bool                      partial; /* the writing run did not finish */
     bool                      grouped; /* the format has layers of its own, no name grammar */
@@ -179,10 +182,13 @@ const char *nd_dump_path_stem(struct dump *dump, const char *path);
 /* A layer with defaults: forward, call 0, the dump's step and rank.  NULL: out of memory.
  * The pointer is good until the next call. */
 struct dump_layer *nd_dump_add_layer(struct dump *dump, const char *name, const char *type);
-/* Appends a copy of *slot to the layer and checks its extent and shape; a slot whose
+/* Appends a copy of *slot, and of what it points to, to the layer and checks its extent and shape; a slot whose
  * extent does not fit its file becomes broken, with the reason. */
 enum nd_status nd_dump_add_slot(struct dump *dump, struct dump_layer *layer,
                                 const struct dump_slot *slot, struct nd_error *err);
+/* Gives back the room for further slots of a layer that has all; its slots may move. */
+enum nd_status nd_dump_trim_layer(struct dump *dump, struct dump_layer *layer,
+                                  struct nd_error *err);
 /* A slot with every "absent" value set. */
 struct dump_slot nd_dump_slot_init(void);
 /*
@@ -252,6 +258,14 @@ bool nd_slot_numbered(const char *name, const char *head, size_t below, size_t *
  */
 enum nd_status nd_slot_open(const struct dump *dump, const struct dump_slot *slot,
                             struct open_slot *ret_open, struct nd_error *err);
+/* A slot and the dump that it is of. */
+struct slot_at {
+    const struct dump      *dump;
+    const struct dump_slot *slot;
+};
+/* Checks the CRC-32 of large stored members with all threads, which opening their slots would
+ * do one by one; opening tells what was found. */
+void nd_slots_check_stored(const struct slot_at *slots, size_t count, unsigned jobs);
 /* False if the file shrank while the slot was open (what was measured is void). */
 bool nd_slot_close(struct open_slot *open);
 

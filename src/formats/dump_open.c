@@ -23,6 +23,7 @@ static struct dump *dump_new(const char *path, const char *input_format, const c
         return NULL;
     }
     *dump = (struct dump){.arena = arena,
+                          .scratch = nd_arena_new(),
                           .path = nd_arena_string(arena, path),
                           .input_format = input_format,
                           .raw = raw,
@@ -32,18 +33,27 @@ static struct dump *dump_new(const char *path, const char *input_format, const c
                           .seed = (double)NAN,
                           .step = -1,
                           .rank = -1};
-    if (dump->path == NULL) {
+    if (dump->path == NULL || dump->scratch == NULL) {
+        nd_arena_free(dump->scratch);
         nd_arena_free(arena);
         return NULL;
     }
     return dump;
 }
 
+/* What finding names took may be as much as the dump itself. */
+static void scratch_free(struct dump *dump)
+{
+    nd_names_done(dump);
+    nd_arena_free(dump->scratch);
+    dump->scratch = NULL;
+}
+
 void nd_dump_close(struct dump *dump)
 {
     if (dump == NULL)
         return;
-    nd_names_done(dump);
+    scratch_free(dump);
     nd_files_close(dump);
     nd_arena_free(dump->arena);
 }
@@ -96,6 +106,7 @@ static enum nd_status dump_index(struct dump *dump, struct dump **ret_dump,
     const enum nd_status status =
         dump->is_lone ? index_lone(dump, err) : index_folder(dump, err);
 
+    scratch_free(dump);
     if (status == ND_OK && dump->is_lone && !nd_map_intact(&dump->files[0].map)) {
         nd_fail(err, ND_ERR_CHANGED, NULL, "the file shrank while it was read");
         nd_error_file(err, dump->path);

@@ -14,6 +14,7 @@
 #include "formats/files.h"
 #include "formats/inflate.h"
 #include "formats/pieces.h"
+#include "formats/stored_crc.h"
 
 enum {
     /* Inflated members that all threads hold in memory at once, on two sides; larger
@@ -23,8 +24,6 @@ enum {
     MEMORY_MOST = 8 * 1024 * 1024,
     INFLATE_BLOCK = 256 * 1024
 };
-
-enum crc_state { CRC_UNKNOWN, CRC_FINE, CRC_WRONG };
 
 /* --- views ------------------------------------------------------------------------- */
 
@@ -66,11 +65,21 @@ enum nd_status nd_slot_storage_view(const struct dump_slot *slot, const void *da
     return ND_OK;
 }
 
+static void order_axes(const struct dump_slot *slot, struct tensor_view *view)
+{
+    uint32_t order[ND_MAX_RANK];
+
+    for (uint32_t k = 0; k < ND_MAX_RANK; k++)
+        order[k] = slot->order[k];
+    nd_view_permute(view, order);
+}
+
 /* The storage in logical order. */
 enum nd_status nd_slot_logical_view(const struct dump_slot *slot,
                                    const struct tensor_view *storage,
                                    struct tensor_view *ret_view, struct nd_error *err)
 {
+    static const struct nd_shape none; /* the layout derives it */
     const char *why = "";
     uint32_t c0 = slot->c0;
     uint64_t count;
@@ -79,51 +88,29 @@ enum nd_status nd_slot_logical_view(const struct dump_slot *slot,
     if (slot->layout != NULL) {
         if (slot->strided)
             return nd_fail(err, ND_ERR_UNSUPPORTED, NULL, "a device layout with strides");
-        if (!nd_layout_apply_groups(ret_view, slot->layout, &slot->storage, &slot->logical,
+        if (!nd_layout_apply_groups(ret_view, slot->layout, &slot->storage,
+                                    slot->logical == NULL ? &none : slot->logical,
                                     slot->groups, &c0, &why))
             return nd_fail(err, ND_ERR_MALFORMED, NULL, "layout %s: %s", slot->layout->name,
                            why);
         if (slot->has_order)
-            nd_view_permute(ret_view, slot->order);
+            order_axes(slot, ret_view);
         return ND_OK;
     }
-    if (!slot->has_logical || nd_shape_equal(&slot->logical, &slot->storage))
+    if (slot->logical == NULL || nd_shape_equal(slot->logical, &slot->storage))
         return ND_OK;
     char a[400], b[400];
-    nd_shape_text(&slot->logical, a, sizeof a);
+    nd_shape_text(slot->logical, a, sizeof a);
     nd_shape_text(&slot->storage, b, sizeof b);
-    if (slot->logical.rank > ND_MAX_RANK || !nd_shape_count(&slot->logical, &count) ||
+    if (slot->logical->rank > ND_MAX_RANK || !nd_shape_count(slot->logical, &count) ||
         count != storage->count || !storage->contiguous)
         return nd_fail(err, ND_ERR_MALFORMED, "a layout that explains it",
                        "logical shape %s for bytes of shape %s", a, b);
     nd_view_contiguous(ret_view, storage->data, storage->data_size, slot->dtype,
-                       &slot->logical);
+                       slot->logical);
     ret_view->swapped = slot->swapped;
     ret_view->base = storage->base;
     return ND_OK;
-}
-
-/* --- checksums --------------------------------------------------------------------- */
-
-/* Stored bytes are checked when first opened; what was found holds for later openings. */
-static enum nd_status check_stored(const struct dump_slot *slot, const struct map *map,
-                                   struct nd_error *err)
-{
-    const struct extent *const extent = &slot->extent;
-
-    if (!extent->has_crc)
-        return ND_OK;
-    unsigned char state =
-        slot->crc_state == NULL ? CRC_UNKNOWN : atomic_load(slot->crc_state);
-    if (state == CRC_UNKNOWN) {
-        const uint32_t crc =
-            nd_crc_of(0, map->bytes == NULL ? NULL : map->bytes + extent->crc_offset,
-                   extent->crc_size);
-        state = crc == extent->crc ? CRC_FINE : CRC_WRONG;
-        if (slot->crc_state != NULL && nd_map_intact(map))
-            atomic_store(slot->crc_state, state);
-    }
-    return state == CRC_FINE ? ND_OK : nd_fail_crc(extent, err);
 }
 
 /* --- deflated members -------------------------------------------------------------- */
@@ -226,7 +213,7 @@ static enum nd_status slot_bytes(const struct dump_slot *slot, struct map map, b
     enum nd_status status;
 
     if (extent->codec == CODEC_STORED) {
-        status = check_stored(slot, &map, err);
+        status = nd_stored_check(slot, &map, err);
         open->own_map = map;
         open->has_own_map = is_own;
         *ret_data = map.bytes == NULL ? NULL : map.bytes + extent->offset + extent->skip;

@@ -14,6 +14,7 @@
  */
 #include <stdlib.h>
 
+#include "base/mix.h"
 #include "formats/format.h"
 #include "formats/msprobe.h"
 
@@ -30,37 +31,69 @@ static int msprobe_probe_directory(const struct dump_directory *directory)
 /* --- records by name ---------------------------------------------------------------------
  */
 
+/* By hash, which tells nearly all keys apart without their texts, then by text. */
 static int by_key(const void *a, const void *b)
 {
-    const struct msprobe_record *const *x = a, *const *y = b;
-    return strcmp((*x)->key, (*y)->key);
+    const struct msprobe_row *x = a, *y = b;
+
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return strcmp(x->record->key, y->record->key);
+}
+
+static uint64_t key_hash(const char *key)
+{
+    size_t left = strlen(key);
+    uint64_t hash = left, word = 0;
+
+    for (; left >= sizeof word; left -= sizeof word, key += sizeof word) {
+        memcpy(&word, key, sizeof word);
+        hash = mix64(hash ^ word);
+    }
+    word = 0;
+    memcpy(&word, key, left);
+    return mix64(hash ^ word);
+}
+
+/* Of several keys that stand there twice, the first by text: no hash decides what is said. */
+static enum nd_status check_keys(const struct msprobe_reader *reader, struct nd_error *err)
+{
+    const char *twice = NULL;
+
+    for (size_t i = 1; i < reader->record_count; i++) {
+        const char *const key = reader->by_key[i].record->key;
+        if (reader->by_key[i - 1].hash == reader->by_key[i].hash &&
+            strcmp(reader->by_key[i - 1].record->key, key) == 0 &&
+            (twice == NULL || strcmp(key, twice) < 0))
+            twice = key;
+    }
+    return twice == NULL ? ND_OK
+                         : nd_fail_key(err, ND_ERR_MALFORMED, "data",
+                                       "records of different names", "%.200s twice", twice);
 }
 
 static enum nd_status sort_keys(struct msprobe_reader *reader, struct nd_error *err)
 {
-    reader->by_key = nd_arena_alloc(reader->dump->arena, reader->record_count + 1,
-                                    sizeof(struct msprobe_record *));
+    reader->by_key = nd_arena_alloc(reader->dump->scratch, reader->record_count + 1,
+                                    sizeof *reader->by_key);
     if (reader->by_key == NULL)
         return nd_fail_memory(err);
     for (size_t i = 0; i < reader->record_count; i++)
-        reader->by_key[i] = &reader->records[i];
-    qsort(reader->by_key, reader->record_count, sizeof(struct msprobe_record *), by_key);
-    for (size_t i = 1; i < reader->record_count; i++)
-        if (strcmp(reader->by_key[i - 1]->key, reader->by_key[i]->key) == 0)
-            return nd_fail_key(err, ND_ERR_MALFORMED, "data", "records of different names",
-                               "%.200s twice", reader->by_key[i]->key);
-    return ND_OK;
+        reader->by_key[i] = (struct msprobe_row){key_hash(reader->records[i].key),
+                                                 &reader->records[i]};
+    qsort(reader->by_key, reader->record_count, sizeof *reader->by_key, by_key);
+    return check_keys(reader, err);
 }
 
 struct msprobe_record *nd_msprobe_find(const struct msprobe_reader *reader, const char *key)
 {
-    const struct msprobe_record wanted = {.key = key}, *const at = &wanted;
-    struct msprobe_record **const hit =
+    struct msprobe_record wanted = {.key = key};
+    const struct msprobe_row at = {key_hash(key), &wanted}, *const hit =
         reader->record_count == 0
             ? NULL
             : bsearch(&at, reader->by_key, reader->record_count, sizeof at, by_key);
 
-    return hit == NULL ? NULL : *hit;
+    return hit == NULL ? NULL : hit->record;
 }
 
 /* --- one site

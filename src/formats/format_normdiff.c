@@ -295,7 +295,7 @@ static enum nd_status normdiff_index(struct dump *dump, size_t file, struct nd_e
 
     dump->grouped = true;
     dump->order = ND_ORDER_RECORDED;
-    ND_TRY(nd_st_header_read(nd_dump_bytes(dump, file), dump->arena, &reader.header, err));
+    ND_TRY(nd_st_header_read(nd_dump_bytes(dump, file), dump->scratch, &reader.header, err));
     if (reader.header.normdiff == NULL)
         return nd_fail_at(err, ND_ERR_MALFORMED, 8, "a \"normdiff\" text in __metadata__",
                           "a safetensors file without one");

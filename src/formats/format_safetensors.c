@@ -16,7 +16,7 @@ static enum nd_status safetensors_index(struct dump *dump, size_t file,
 {
     struct st_header header;
 
-    ND_TRY(nd_st_header_read(nd_dump_bytes(dump, file), dump->arena, &header, err));
+    ND_TRY(nd_st_header_read(nd_dump_bytes(dump, file), dump->scratch, &header, err));
     ND_TRY(nd_st_header_tight(&header, err));
     dump->order = ND_ORDER_NAME;
     for (size_t i = 0; i < header.count; i++) {

@@ -163,7 +163,7 @@ static enum nd_status shard_open(struct stindex *index, struct stindex_shard *sh
     if (path == NULL)
         return nd_fail_memory(err);
     ND_TRY(nd_dump_file_add(index->dump, path, &shard->file, err));
-    ND_TRY(nd_st_header_read(nd_dump_bytes(index->dump, shard->file), index->dump->arena,
+    ND_TRY(nd_st_header_read(nd_dump_bytes(index->dump, shard->file), index->dump->scratch,
                              &shard->header, err));
     return nd_st_header_tight(&shard->header, err);
 }

@@ -7,28 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
+#include "base/text.h"
 #include "formats/json_in.h"
 
 enum { NUMBER_MAX = 63 }; /* what cJSON 1.7 copies before it converts */
-
-void nd_json_skip_blank(struct cursor *in)
-{
-    while (in->at < in->size) {
-        const unsigned char c = in->bytes[in->at];
-        if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
-            return;
-        in->at++;
-    }
-}
-
-bool nd_json_accept(struct cursor *in, char c)
-{
-    nd_json_skip_blank(in);
-    if (in->at == in->size || in->bytes[in->at] != (unsigned char)c)
-        return false;
-    in->at++;
-    return true;
-}
 
 enum nd_status nd_json_unexpected(const struct cursor *in, const char *expected,
                                   struct nd_error *err)
@@ -86,35 +69,67 @@ enum nd_status nd_json_scan_size(struct cursor *in, uint64_t *ret_value,
     return ND_OK;
 }
 
-static enum nd_status scan_number(struct cursor *in, struct nd_error *err)
+static const unsigned char *after_digits(const unsigned char *at, const unsigned char *end)
 {
-    uint64_t at = in->at + (peek(in, in->at) == '-');
-
-    const uint64_t whole = at;
-    while (is_digit(peek(in, at)))
+    while (at < end && is_digit(*at))
         at++;
-    bool good = at > whole && (at == whole + 1 || in->bytes[whole] != '0');
-    if (peek(in, at) == '.') {
-        const uint64_t fraction = ++at;
-        while (is_digit(peek(in, at)))
-            at++;
+    return at;
+}
+
+/* The end of the JSON number at the cursor; NULL: there is none. */
+static const unsigned char *number_end(const struct cursor *in)
+{
+    if (in->at >= in->size)
+        return NULL;
+    const unsigned char *const end = in->bytes + in->size, *at = in->bytes + in->at;
+    at += *at == '-';
+    const unsigned char *const whole = at;
+    at = after_digits(at, end);
+    bool good = at > whole && (at == whole + 1 || *whole != '0');
+    if (at < end && *at == '.') {
+        const unsigned char *const fraction = ++at;
+        at = after_digits(at, end);
         good = good && at > fraction;
     }
-    if ((peek(in, at) | 0x20) == 'e') {
+    if (at < end && (*at | 0x20) == 'e') {
         at++;
-        at += peek(in, at) == '+' || peek(in, at) == '-';
-        const uint64_t exponent = at;
-        while (is_digit(peek(in, at)))
-            at++;
+        at += at < end && (*at == '+' || *at == '-');
+        const unsigned char *const exponent = at;
+        at = after_digits(at, end);
         good = good && at > exponent;
     }
-    if (!good)
+    return good ? at : NULL;
+}
+
+static enum nd_status scan_number(struct cursor *in, struct nd_error *err)
+{
+    const unsigned char *const end = number_end(in);
+
+    if (end == NULL)
         return nd_json_unexpected(in, "a JSON value", err);
-    if (at - in->at > NUMBER_MAX)
+    if (end - in->bytes > (ptrdiff_t)in->at + NUMBER_MAX)
         return nd_fail_at(err, ND_ERR_LIMIT, in->at, "a number of at most 63 characters",
                           "a longer number");
-    in->at = at;
+    in->at = (uint64_t)(end - in->bytes);
     return ND_OK;
+}
+
+bool nd_json_scan_number(struct cursor *in, double *ret_value)
+{
+    nd_json_skip_blank(in);
+    const unsigned char *const end = number_end(in);
+    if (end == NULL)
+        return false;
+    const unsigned char *const at = in->bytes + in->at;
+    if (end - at > NUMBER_MAX)
+        return false;
+    in->at += (uint64_t)(end - at);
+    const bool negative = *at == '-';
+    if (!nd_decimal_read((const char *)at + negative, (size_t)(end - at) - negative, ret_value))
+        return nd_number_read((const char *)at, (const char *)end, ret_value) != NULL;
+    if (negative)
+        *ret_value = -*ret_value;
+    return true;
 }
 
 static bool scan_word(struct cursor *in, const char *word)
@@ -263,7 +278,13 @@ static enum nd_status walk_value(struct json_walk *walk, struct nd_error *err)
 enum nd_status nd_json_scan_value(struct cursor *in, bool allow_nan,
                                   uint64_t *ret_nan_count, struct nd_error *err)
 {
-    struct json_walk walk = {.in = in, .allow_nan = allow_nan};
+    struct json_walk walk; /* what depth counts needs no values before */
+
+    walk.in = in;
+    walk.allow_nan = allow_nan;
+    walk.nan_count = 0;
+    walk.depth = walk.key_count = walk.key_capacity = 0;
+    walk.keys = NULL;
     const enum nd_status status = walk_value(&walk, err);
 
     free(walk.keys);

@@ -25,9 +25,26 @@ struct json_text {
     uint64_t at;  /* of the opening quote */
 };
 
-void nd_json_skip_blank(struct cursor *in);
+static inline void nd_json_skip_blank(struct cursor *in)
+{
+    while (in->at < in->size) {
+        const unsigned char c = in->bytes[in->at];
+        if (c > ' ' || (c != ' ' && c != '\n' && c != '\t' && c != '\r'))
+            return;
+        in->at++;
+    }
+}
+
 /* Blank, then this character; false (position unchanged but for blanks) if another. */
-bool nd_json_accept(struct cursor *in, char c);
+static inline bool nd_json_accept(struct cursor *in, char c)
+{
+    nd_json_skip_blank(in);
+    if (in->at == in->size || in->bytes[in->at] != (unsigned char)c)
+        return false;
+    in->at++;
+    return true;
+}
+
 /* The same as an error. */
 enum nd_status nd_json_expect(struct cursor *in, char c, struct nd_error *err);
 /* Fills err with what stands at the position. */
@@ -39,6 +56,8 @@ enum nd_status nd_json_scan_text(struct cursor *in, struct json_text *ret_text,
 /* An unsigned whole number written in digits alone, exactly. */
 enum nd_status nd_json_scan_size(struct cursor *in, uint64_t *ret_value,
                                  struct nd_error *err);
+/* A JSON number; false, and nothing read, where something else stands. */
+bool nd_json_scan_number(struct cursor *in, double *ret_value);
 /*
  * Any value, checked and passed over.  allow_nan: bare NaN, Infinity and -Infinity are
  * values too, and *ret_nan_count (may be NULL) counts them.

@@ -66,6 +66,40 @@ static size_t utf8_len(const unsigned char *p, uint64_t left)
     return len;
 }
 
+/* The highest bit of every byte of `eight` that does not stand for itself: a control
+ * character, a quotation mark, a backslash, or anything that is not ASCII.  The trick is an
+ * old one: x - 1 borrows into the highest bit of a byte that is 0.  A borrow may also mark
+ * the byte above one that is marked, never the first. */
+static uint64_t special_bytes(uint64_t eight)
+{
+    const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
+    const uint64_t quotes = eight ^ (ones * '"'), slashes = eight ^ (ones * '\\');
+
+    return ((eight - ones * 0x20) | (quotes - ones) | (slashes - ones) | eight) & highs;
+}
+
+/* Most of a text is bytes that stand for themselves. */
+static uint64_t plain_end(const unsigned char *bytes, uint64_t at, uint64_t size)
+{
+    uint64_t eight;
+
+    for (; size - at >= sizeof eight; at += sizeof eight) {
+        memcpy(&eight, bytes + at, sizeof eight);
+        const uint64_t special = special_bytes(eight);
+        if (special == 0)
+            continue;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+        return at + (uint64_t)__builtin_ctzll(special) / 8;
+#else
+        break;
+#endif
+    }
+    while (at < size && bytes[at] >= 0x20 && bytes[at] < 0x80 && bytes[at] != '"' &&
+           bytes[at] != '\\')
+        at++;
+    return at;
+}
+
 enum nd_status nd_json_scan_text(struct cursor *in, struct json_text *ret_text,
                                  struct nd_error *err)
 {
@@ -75,7 +109,10 @@ enum nd_status nd_json_scan_text(struct cursor *in, struct json_text *ret_text,
         return nd_json_unexpected(in, "a string", err);
 
     bool escaped = false;
-    for (in->at++; in->at < in->size;) {
+    for (in->at++;;) {
+        in->at = plain_end(in->bytes, in->at, in->size);
+        if (in->at == in->size)
+            break;
         const unsigned char *p = in->bytes + in->at;
         const uint64_t left = in->size - in->at;
         size_t len = 1;

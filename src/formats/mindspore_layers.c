@@ -152,8 +152,8 @@ static enum nd_order find_places(struct ms_order *places, struct group *groups,
 
 /* A head with the framework's shape over bytes in a device layout, padding and all, as an
  * early writer leaves them: the bytes are more than the shape takes. */
-static void slot_device_order(const struct dump *dump, const char *layout_name,
-                              struct dump_slot *slot)
+static enum nd_status slot_device_order(struct dump *dump, const char *layout_name,
+                                        struct dump_slot *slot, struct nd_error *err)
 {
     static const uint32_t blocks[] = {16, 32, 8, 4, 64};
     const struct layout *const layout =
@@ -163,24 +163,28 @@ static void slot_device_order(const struct dump *dump, const char *layout_name,
 
     if (layout == NULL || !nd_layout_padded(layout) || slot->broken != NULL ||
         slot->dtype == ND_DTYPE_NONE || slot->extent.codec != CODEC_STORED)
-        return;
+        return ND_OK;
     const unsigned size = nd_dtype_info(slot->dtype)->size;
     const uint64_t left = dump->files[slot->extent.file].size - slot->extent.offset;
     if (!nd_shape_bytes(&host, size, &bytes) || bytes >= left)
-        return;
+        return ND_OK;
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
         struct nd_shape stored;
         if (!nd_layout_storage(layout, &host, blocks[i], &stored) ||
             !nd_shape_bytes(&stored, size, &bytes) || bytes != left)
             continue;
         slot->extent.size = slot->extent.raw_size = left;
+        struct nd_shape *const logical = nd_arena_alloc(dump->arena, 1, sizeof *logical);
+        if (logical == NULL)
+            return nd_fail_memory(err);
+        *logical = host;
         slot->storage = stored;
-        slot->logical = host;
-        slot->has_logical = true;
+        slot->logical = logical;
         slot->layout = layout;
         slot->layout_text = slot->note = NULL;
-        return;
+        return ND_OK;
     }
+    return ND_OK;
 }
 
 /* The slot of an item, with the values of its file. */
@@ -194,8 +198,7 @@ static enum nd_status item_slot(struct dump *dump, const struct ms_item *item,
     if (item->values.real_dtype != ret_slot->dtype)
         ret_slot->real_dtype = item->values.real_dtype;
     ret_slot->layout_text = item->values.layout_text;
-    slot_device_order(dump, item->values.layout_text, ret_slot);
-    return ND_OK;
+    return slot_device_order(dump, item->values.layout_text, ret_slot, err);
 }
 
 static void join_row(struct dump_slot *slot, const struct dump_slot *row)

@@ -64,7 +64,8 @@ bool nd_msprobe_argument(const struct msprobe_operator *op, size_t i, char *buf,
 /* The slot that a tensor argument fills by its name: "weight" gives "param.weight"; NULL:
  * it is an input like any other. */
 const char *nd_msprobe_parameter(const struct msprobe_operator *op, const char *argument);
-/* Whether a slot's content has no meaning: what empty() returns, a receive buffer. */
+/* Whether a slot's content has no meaning: what empty() returns, a receive buffer.  Without a
+ * slot: whether a record may have such slots. */
 bool nd_msprobe_undefined(const char *key, const struct msprobe_name *name,
                           const char *slot);
 
@@ -107,6 +108,11 @@ struct msprobe_record {
     const char *frame; /* of a call: the module around it, dumped or not; NULL: unknown */
 };
 
+struct msprobe_row {
+    uint64_t hash; /* of the record's key */
+    struct msprobe_record *record;
+};
+
 struct msprobe_reader {
     struct dump *dump;
     const struct msprobe_site *site;
@@ -114,7 +120,7 @@ struct msprobe_reader {
 
     struct msprobe_record *records; /* of this site, in key order */
     size_t record_count, record_capacity;
-    struct msprobe_record **by_key; /* sorted */
+    struct msprobe_row *by_key; /* sorted by hash and key */
 
     const char **tensor_files; /* names below dump_tensor_data, sorted */
     bool *tensor_used;
@@ -125,6 +131,13 @@ struct msprobe_reader {
     struct text path;  /* of the element at hand: "input.0.1" */
     char argument[64]; /* what the operator calls it; "" for nothing */
     bool is_output;    /* its scalars are results, not arguments */
+    bool has_undefined; /* nd_msprobe_undefined may say so of a slot */
+
+    /* the last dtype that was looked up, as it was written and decoded */
+    unsigned char dtype_raw[64];
+    size_t dtype_len;
+    char dtype_text[64];
+    enum nd_dtype dtype;
 };
 
 /* Reads all records of a file that is mapped. */

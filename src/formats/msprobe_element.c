@@ -58,12 +58,22 @@ static enum nd_status take_shape(struct cursor *in, struct msprobe_element *elem
     return ND_OK;
 }
 
+static enum nd_status statistic_set(struct msprobe_element *element, enum statistic which,
+                                    double value)
+{
+    element->statistics.value[which] = value;
+    element->statistics.is_nan[which] = isnan(value);
+    element->has_statistics = true;
+    return ND_OK;
+}
+
 enum nd_status nd_msprobe_statistic(struct cursor *in, struct msprobe_element *element,
                                     enum statistic which, struct nd_error *err)
 {
     double value;
 
-    nd_json_skip_blank(in);
+    if (nd_json_scan_number(in, &value))
+        return statistic_set(element, which, value);
     const uint64_t first = in->at;
     ND_TRY(nd_json_scan_value(in, true, NULL, err));
     const char *at = (const char *)in->bytes + first;
@@ -80,10 +90,7 @@ enum nd_status nd_msprobe_statistic(struct cursor *in, struct msprobe_element *e
         if (nd_number_read(at, end, &value) != end)
             return ND_OK;
     }
-    element->statistics.value[which] = value;
-    element->statistics.is_nan[which] = isnan(value);
-    element->has_statistics = true;
-    return ND_OK;
+    return statistic_set(element, which, value);
 }
 
 static enum nd_status take_aside(struct cursor *in, struct cursor *ret_value,

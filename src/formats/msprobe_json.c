@@ -130,15 +130,25 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* As check_slots finds it for few slots, which most records have. */
+static bool slots_differ(const struct dump_layer *layer)
+{
+    for (size_t i = 0; i < layer->slot_count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(layer->slots[i].name, layer->slots[k].name) == 0)
+                return false;
+    return true;
+}
+
 /* No two slots of a layer may have one name: which of them would count? */
 static enum nd_status check_slots(struct msprobe_reader *reader, struct nd_error *err)
 {
     const struct dump_layer *const layer = nd_msprobe_layer(reader);
-    enum { FEW = 64 };
+    enum { FEW = 64, VERY_FEW = 8 };
     const char *few[FEW], **names = few;
     enum nd_status status = ND_OK;
 
-    if (layer->slot_count < 2)
+    if (layer->slot_count < 2 || (layer->slot_count <= VERY_FEW && slots_differ(layer)))
         return ND_OK;
     if (layer->slot_count > FEW)
         names = malloc(layer->slot_count * sizeof *names);
@@ -161,13 +171,14 @@ static enum nd_status record_add(struct msprobe_reader *reader,
 {
     struct dump *const dump = reader->dump;
     struct msprobe_record *const records =
-        nd_arena_grow(dump->arena, reader->records, reader->record_count,
+        nd_arena_grow(dump->scratch, reader->records, reader->record_count,
                       &reader->record_capacity, sizeof *records);
-    const char *const key = nd_msprobe_text(dump, text);
+    char *const key = nd_arena_alloc(dump->scratch, text->len + 1, 1);
     char type[256] = "";
 
     if (records == NULL || key == NULL)
         return nd_fail_memory(err);
+    nd_json_text_decode(text, key);
     if (text->len > ND_MAX_NAME)
         return nd_fail_at(err, ND_ERR_LIMIT, text->at, "record names of at most 4096 bytes",
                           "a longer name");
@@ -180,7 +191,7 @@ static enum nd_status record_add(struct msprobe_reader *reader,
     /* An old parameters_grad has no number; the name is what a new one would be. */
     const char *const name =
         record->name.form == MSPROBE_GRAD
-            ? nd_msprobe_name_write(dump->arena, key, &record->name, record->name.call)
+            ? nd_msprobe_name_write(dump->scratch, key, &record->name, record->name.call)
             : key;
     struct dump_layer *const layer =
         name == NULL ? NULL : nd_dump_add_layer(dump, name, type);
@@ -191,6 +202,7 @@ static enum nd_status record_add(struct msprobe_reader *reader,
     record->layer = dump->layer_count - 1;
     reader->record_count++;
     reader->op = nd_msprobe_operator(key, &record->name);
+    reader->has_undefined = nd_msprobe_undefined(key, &record->name, NULL);
     return ND_OK;
 }
 
@@ -209,7 +221,8 @@ static enum nd_status read_record(struct msprobe_reader *reader,
         ND_TRY(record_members(reader, err));
         break;
     }
-    return check_slots(reader, err);
+    ND_TRY(check_slots(reader, err));
+    return nd_dump_trim_layer(reader->dump, nd_msprobe_layer(reader), err);
 }
 
 /* --- the file ------------------------------------------------------------------------- */

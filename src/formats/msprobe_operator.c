@@ -2,8 +2,6 @@
  * What the reader knows of operators: names of positional arguments (the table
  * msprobe_operators.def), and slots whose content has no meaning.
  */
-#include <stdio.h>
-
 #include "formats/msprobe.h"
 
 static const struct msprobe_operator operators[] = {
@@ -14,7 +12,7 @@ static const struct msprobe_operator operators[] = {
 
 static bool text_is(const char *text, size_t len, const char *word)
 {
-    return strlen(word) == len && memcmp(text, word, len) == 0;
+    return *word == *text && strncmp(word, text, len) == 0 && word[len] == '\0';
 }
 
 const struct msprobe_operator *nd_msprobe_operator(const char *key,
@@ -41,7 +39,10 @@ bool nd_msprobe_argument(const struct msprobe_operator *op, size_t i, char *buf,
             return false;
         at++;
     }
-    snprintf(buf, size, "%.*s", (int)strcspn(at, " "), at);
+    size_t len = 0;
+    for (; at[len] != ' ' && at[len] != '\0' && len + 1 < size; len++)
+        buf[len] = at[len];
+    buf[len] = '\0';
     return true;
 }
 
@@ -115,7 +116,7 @@ bool nd_msprobe_undefined(const char *key, const struct msprobe_name *name,
     for (size_t i = 0; i < sizeof voids / sizeof *voids; i++)
         if (voids[i].is_collective == collective &&
             text_is(name->type, name->type_len, voids[i].type) &&
-            nd_glob_match(voids[i].slots, slot))
+            (slot == NULL || nd_glob_match(voids[i].slots, slot)))
             return true;
     return false;
 }

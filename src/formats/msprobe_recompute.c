@@ -245,31 +245,42 @@ static void keep_parents(struct msprobe_reader *reader)
     }
 }
 
-enum nd_status nd_msprobe_recompute(struct msprobe_reader *reader, struct nd_error *err)
+/* Takes the recomputed calls out of the numbering. */
+static enum nd_status take_out(struct msprobe_reader *reader, struct nd_error *err)
 {
     struct call *const calls = malloc((reader->record_count + 1) * sizeof *calls);
     struct call **const list = malloc((reader->record_count + 1) * sizeof(struct call *));
     size_t count = 0;
-    bool any = false;
-    enum nd_status status = ND_OK;
 
     for (size_t i = 0; calls != NULL && i < reader->record_count; i++) {
         struct msprobe_record *const record = &reader->records[i];
-        struct dump_layer *const layer = &reader->dump->layers[record->layer];
-        layer->recompute = record->recompute;
-        any = any || record->recompute;
         if (record->name.form == MSPROBE_CALL_FIRST ||
             record->name.form == MSPROBE_CALL_LAST)
-            calls[count++] = (struct call){.record = record,
-                                           .inputs = fingerprint(layer),
-                                           .number = record->name.call};
+            calls[count++] =
+                (struct call){.record = record,
+                              .inputs = fingerprint(&reader->dump->layers[record->layer]),
+                              .number = record->name.call};
     }
-    if (calls == NULL || list == NULL)
-        status = nd_fail_memory(err);
-    else if (any)
-        status = settle(reader, calls, count, list, err);
+    const enum nd_status status = calls == NULL || list == NULL
+                                      ? nd_fail_memory(err)
+                                      : settle(reader, calls, count, list, err);
     free(calls);
     free(list);
+    return status;
+}
+
+enum nd_status nd_msprobe_recompute(struct msprobe_reader *reader, struct nd_error *err)
+{
+    bool any = false;
+    enum nd_status status = ND_OK;
+
+    for (size_t i = 0; i < reader->record_count; i++) {
+        const struct msprobe_record *const record = &reader->records[i];
+        reader->dump->layers[record->layer].recompute = record->recompute;
+        any = any || record->recompute;
+    }
+    if (any)
+        status = take_out(reader, err);
     keep_parents(reader);
     return status;
 }

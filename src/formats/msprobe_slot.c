@@ -6,8 +6,8 @@
  * rounds them; figures that such a dtype can hold exactly are taken to be rounded.
  */
 #include <math.h>
-#include <stdio.h>
 
+#include "base/decimal.h"
 #include "formats/msprobe.h"
 #include "formats/msprobe_element.h"
 #include "formats/names.h"
@@ -79,7 +79,7 @@ static enum nd_status slot_add(struct msprobe_reader *reader, struct dump_slot *
         return nd_fail_key(err, ND_ERR_LIMIT, record->key,
                            "argument names of at most 4096 bytes", "a longer name");
     slot->name = name;
-    if (nd_msprobe_undefined(record->key, &record->name, name))
+    if (reader->has_undefined && nd_msprobe_undefined(record->key, &record->name, name))
         slot->undefined = true;
     return nd_dump_add_slot(reader->dump, nd_msprobe_layer(reader), slot, err);
 }
@@ -94,22 +94,35 @@ static const char *slot_name(const struct msprobe_reader *reader)
     return parameter != NULL ? parameter : reader->path.bytes;
 }
 
+/* Most tensors have the dtype of the one before. */
+static void slot_dtype(struct msprobe_reader *reader, const struct json_text *text,
+                       struct dump_slot *slot)
+{
+    if (text->len >= sizeof reader->dtype_text)
+        return;
+    if (reader->dtype_len != text->len || text->len == 0 ||
+        memcmp(reader->dtype_raw, text->raw, text->len) != 0) {
+        memcpy(reader->dtype_raw, text->raw, text->len);
+        reader->dtype_len = text->len;
+        nd_json_text_decode(text, reader->dtype_text);
+        reader->dtype = nd_dtype_by_name(reader->dtype_text, strlen(reader->dtype_text));
+    }
+    slot->dtype = reader->dtype;
+    if (slot->dtype == ND_DTYPE_NONE)
+        slot->dtype_text = reader->dtype_text;
+}
+
 static enum nd_status add_tensor(struct msprobe_reader *reader,
                                  const struct msprobe_element *element,
                                  struct nd_error *err)
 {
     struct dump_slot slot = nd_dump_slot_init();
-    char dtype[64];
 
     slot.storage = element->shape;
     slot.has_shape = element->has_shape;
     slot.broken = element->broken;
-    if (element->has_dtype && element->dtype.len < sizeof dtype) {
-        nd_json_text_decode(&element->dtype, dtype);
-        slot.dtype = nd_dtype_by_name(dtype, strlen(dtype));
-        if (slot.dtype == ND_DTYPE_NONE)
-            slot.dtype_text = dtype;
-    }
+    if (element->has_dtype)
+        slot_dtype(reader, &element->dtype, &slot);
     if (slot.broken == NULL)
         ND_TRY(slot_evidence(reader, element, &slot, err));
     return slot_add(reader, &slot, slot_name(reader), err);
@@ -218,8 +231,8 @@ static enum nd_status list_read(struct msprobe_reader *reader, unsigned depth,
     ND_TRY(nd_json_expect(in, '[', err));
     bool more = !nd_json_accept(in, ']');
     for (uint64_t i = 0; more; i++) {
-        char name[24];
-        snprintf(name, sizeof name, "%llu", (unsigned long long)i);
+        char name[ND_DECIMAL_ROOM];
+        nd_decimal_write(i, name);
         /* A parameter's gradients are a list of one, which has no name of its own. */
         ND_TRY(is_gradient && i == 0 ? element_read(reader, depth + 1, err)
                                      : child_read(reader, name, depth + 1, err));
@@ -287,8 +300,8 @@ static enum nd_status positions_read(struct msprobe_reader *reader, struct nd_er
     ND_TRY(nd_json_expect(in, '[', err));
     bool more = !nd_json_accept(in, ']');
     for (size_t i = 0; more; i++) {
-        char name[24];
-        snprintf(name, sizeof name, "%zu", i);
+        char name[ND_DECIMAL_ROOM];
+        nd_decimal_write(i, name);
         if (!named ||
             !nd_msprobe_argument(reader->op, i, reader->argument, sizeof reader->argument))
             reader->argument[0] = '\0';

@@ -10,10 +10,8 @@
  * Every '/' may stand for a '.'.  Where nothing is left for the layer's name, the whole
  * name is that too, so that no two tensors are merged by accident.
  */
-#define _GNU_SOURCE /* tdestroy */
 #include "formats/names.h"
 
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,62 +130,27 @@ static struct name_split name_split(const char *name)
     return split;
 }
 
-/* --- layers and slots by name: a balanced tree, whose cost no choice of names can raise */
+/* --- layers and slots by name
+ * ---------------------------------------------------------- */
 
-struct name_key {
-    const char *slot; /* NULL: the key of a layer */
-    const char *layer;
-    int64_t step, rank;
-    size_t index; /* LAYER keys: value, the latest layer of this name; SLOT: key */
-};
-
-static int compare_number(int64_t a, int64_t b)
+void nd_names_done(struct dump *dump)
 {
-    return (a > b) - (a < b);
+    nd_name_table_free(dump->names);
+    dump->names = NULL;
 }
 
-static int key_compare(const void *a, const void *b)
+/* It is freed when a dump is indexed; whoever adds to it later gets another. */
+static struct arena *scratch_of(struct dump *dump)
 {
-    const struct name_key *x = a, *y = b;
-
-    if ((x->slot == NULL) != (y->slot == NULL))
-        return x->slot == NULL ? -1 : 1;
-    if (x->slot != NULL) {
-        const int order = (x->index > y->index) - (x->index < y->index);
-        return order != 0 ? order : strcmp(x->slot, y->slot);
-    }
-    int order = compare_number(x->step, y->step);
-    if (order == 0)
-        order = compare_number(x->rank, y->rank);
-    return order != 0 ? order : strcmp(x->layer, y->layer);
-}
-
-static struct name_key *key_find(struct dump *dump, const struct name_key *key)
-{
-    void *const node = tfind(key, &dump->names, key_compare);
-    return node == NULL ? NULL : *(struct name_key **)node;
+    if (dump->scratch == NULL)
+        dump->scratch = nd_arena_new();
+    return dump->scratch;
 }
 
 static bool key_add(struct dump *dump, const struct name_key *key)
 {
-    struct name_key *const kept = nd_arena_alloc(dump->arena, 1, sizeof *kept);
-
-    if (kept == NULL)
-        return false;
-    *kept = *key;
-    return tsearch(kept, &dump->names, key_compare) != NULL;
-}
-
-static void key_keep(void *key)
-{
-    (void)key; /* the arena's */
-}
-
-void nd_names_done(struct dump *dump)
-{
-    if (dump->names != NULL)
-        tdestroy(dump->names, key_keep);
-    dump->names = NULL;
+    struct arena *const scratch = scratch_of(dump);
+    return scratch != NULL && nd_name_add(&dump->names, scratch, key);
 }
 
 /* The layer to put the slot in: the latest of its name, or, if that one has such a slot
@@ -196,13 +159,13 @@ static enum nd_status layer_for(struct dump *dump, const char *layer_name, const
                                 size_t *ret_index, struct nd_error *err)
 {
     struct name_key wanted = {.layer = layer_name, .step = dump->step, .rank = dump->rank};
-    struct name_key *const found = key_find(dump, &wanted);
+    struct name_key *const found = nd_name_find(dump->names, &wanted);
     int64_t call = 0;
 
     if (found != NULL) {
         const struct name_key slot_key = {.slot = slot, .index = found->index};
         *ret_index = found->index;
-        if (key_find(dump, &slot_key) == NULL)
+        if (nd_name_find(dump->names, &slot_key) == NULL)
             return ND_OK;
         call = dump->layers[found->index].call + 1;
     }
@@ -240,7 +203,9 @@ static enum nd_status add_split(struct dump *dump, const char *name,
                                 const struct dump_slot *slot, struct nd_error *err)
 {
     const struct name_split split = name_split(name);
-    char *const layer = nd_arena_copy(dump->arena, name, split.layer_len);
+    struct arena *const scratch = scratch_of(dump);
+    char *const layer =
+        scratch == NULL ? NULL : nd_arena_copy(scratch, name, split.layer_len);
 
     if (layer == NULL)
         return nd_fail_memory(err);
@@ -255,8 +220,11 @@ enum nd_status nd_dump_add_tensor(struct dump *dump, const char *name,
     if (strlen(name) > ND_MAX_NAME)
         return nd_fail(err, ND_ERR_LIMIT, "tensor names of at most 4096 bytes",
                        "a name of %zu bytes", strlen(name));
-    if (dump->prefix != NULL && strcmp(name, dump->prefix) != 0)
-        full = nd_arena_format(dump->arena, "%s/%s", dump->prefix, name);
+    if (dump->prefix != NULL && strcmp(name, dump->prefix) != 0) {
+        struct arena *const scratch = scratch_of(dump);
+        full = scratch == NULL ? NULL
+                               : nd_arena_format(scratch, "%s/%s", dump->prefix, name);
+    }
     return full == NULL ? nd_fail_memory(err) : add_split(dump, full, slot, err);
 }
 

@@ -13,6 +13,7 @@ struct slot_reader {
     struct arena *arena;
     const cJSON *item;
     struct dump_slot slot;
+    struct nd_shape logical; /* slot.logical is this one, or NULL */
 };
 
 /* The slot cannot be read; the first reason stays.  NULL: out of memory. */
@@ -125,7 +126,8 @@ static enum nd_status slot_layout_fits(struct slot_reader *in, struct nd_error *
     if (slot->broken != NULL || slot->dtype == ND_DTYPE_NONE)
         return ND_OK;
     nd_view_contiguous(&view, "", slot->extent.size, slot->dtype, &slot->storage);
-    if (nd_layout_apply(&view, slot->layout, &slot->storage, &slot->logical, &c0, &why))
+    if (nd_layout_apply(&view, slot->layout, &slot->storage,
+                        slot->logical == NULL ? &in->logical : slot->logical, &c0, &why))
         return ND_OK;
     in->slot.layout_broken = true;
     return slot_break(
@@ -164,7 +166,7 @@ static enum nd_status slot_layout(struct slot_reader *in, struct nd_error *err)
         return slot_break(
             in, nd_arena_format(in->arena, "format %s is not supported", name), err);
     in->slot.layout = layout;
-    if (nd_layout_padded(layout) && !in->slot.has_logical) {
+    if (nd_layout_padded(layout) && in->slot.logical == NULL) {
         in->slot.layout_broken = in->slot.broken == NULL;
         return slot_break(
             in, nd_arena_format(in->arena, "format %s needs a logical_shape", name), err);
@@ -179,19 +181,19 @@ static enum nd_status slot_logical_shape(struct slot_reader *in, struct nd_error
 
     if (list == NULL)
         return slot_layout(in, err);
-    if (!slot_shape(list, &in->slot.logical))
+    if (!slot_shape(list, &in->logical))
         return slot_break(in, "logical_shape is not a list of at most 16 whole numbers",
                           err);
-    in->slot.has_logical = true;
+    in->slot.logical = &in->logical;
     ND_TRY(slot_layout(in, err));
     if (in->slot.layout != NULL || in->slot.broken != NULL)
         return ND_OK;
     /* Without a format the same bytes are only seen in another shape. */
     if (!nd_shape_count(&in->slot.storage, &stored) ||
-        !nd_shape_count(&in->slot.logical, &logical) || stored != logical)
+        !nd_shape_count(&in->logical, &logical) || stored != logical)
         return slot_break(
             in, "logical_shape has another number of elements than the tensor", err);
-    in->slot.storage = in->slot.logical;
+    in->slot.storage = in->logical;
     return ND_OK;
 }
 

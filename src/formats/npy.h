@@ -19,6 +19,7 @@ struct npy_head {
     const char     *trouble;
     bool            swapped, fortran;
     struct nd_shape shape;
+    const int64_t  *stride; /* in elements; NULL: as C has it */
     uint64_t        header_size; /* bytes before the data */
     uint64_t        data_size;   /* 0 where dtype is NONE */
 };
@@ -26,7 +27,7 @@ struct npy_head {
 /* Bytes of the header, magic included, from its first 12 bytes. */
 enum nd_status nd_npy_head_size(const unsigned char *bytes, uint64_t size,
                                 uint64_t *ret_size, struct nd_error *err);
-/* Reads the header at in->at and moves past it; texts are put in the arena. */
+/* Reads the header at in->at and moves past it; texts and strides are put in the arena. */
 enum nd_status nd_npy_head_read(struct cursor *in, struct arena *arena,
                                 struct npy_head *ret_head, struct nd_error *err);
 /* The slot that the header describes; the extent is the caller's to fill. */

@@ -95,7 +95,7 @@ static enum nd_status literal_shape(struct literal *in, struct npy_head *head,
             if (!nd_size_mul(value, 10, &value) ||
                 !nd_size_add(value, (uint64_t)(*in->at - '0'), &value) || value > INT64_MAX)
                 return literal_fail(in, "a dimension below 2^63", err);
-        if (in->at == begin || !more)
+        if (in->at == begin || !more || (*begin == '0' && in->at != begin + 1))
             return literal_fail(in, "a dimension, a whole number", err);
         if (in->python2 && in->at < in->end && *in->at == 'L')
             in->at++;
@@ -326,6 +326,18 @@ enum nd_status nd_npy_head_size(const unsigned char *bytes, uint64_t size,
     return ND_OK;
 }
 
+static const int64_t *fortran_strides(struct arena *arena, const struct nd_shape *shape)
+{
+    int64_t *const strides = nd_arena_alloc(arena, shape->rank, sizeof *strides);
+    int64_t stride = 1;
+
+    for (uint32_t k = 0; strides != NULL && k < shape->rank; k++) {
+        strides[k] = stride;
+        stride *= (int64_t)shape->dim[k];
+    }
+    return strides;
+}
+
 enum nd_status nd_npy_head_read(struct cursor *in, struct arena *arena,
                                 struct npy_head *ret_head, struct nd_error *err)
 {
@@ -354,6 +366,9 @@ enum nd_status nd_npy_head_read(struct cursor *in, struct arena *arena,
                           nd_shape_text(&head.shape, shape, sizeof shape),
                           nd_dtype_info(head.dtype)->name);
     }
+    if (head.fortran && head.shape.rank > 1 && head.data_size > 0 &&
+        (head.stride = fortran_strides(arena, &head.shape)) == NULL)
+        return nd_fail_memory(err);
     in->at += head.header_size;
     *ret_head = head;
     return ND_OK;
@@ -362,7 +377,6 @@ enum nd_status nd_npy_head_read(struct cursor *in, struct arena *arena,
 struct dump_slot nd_npy_slot(const struct npy_head *head)
 {
     struct dump_slot slot = nd_dump_slot_init();
-    int64_t stride = 1;
 
     slot.dtype = head->dtype;
     slot.dtype_text = head->dtype_text;
@@ -370,12 +384,7 @@ struct dump_slot nd_npy_slot(const struct npy_head *head)
     slot.storage = head->shape;
     slot.has_shape = true;
     slot.swapped = head->swapped;
-    if (head->fortran && head->shape.rank > 1 && head->data_size > 0) {
-        slot.strided = true;
-        for (uint32_t k = 0; k < head->shape.rank; k++) {
-            slot.stride[k] = stride;
-            stride *= (int64_t)head->shape.dim[k];
-        }
-    }
+    slot.stride = head->stride;
+    slot.strided = head->stride != NULL;
     return slot;
 }

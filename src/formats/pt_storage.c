@@ -167,18 +167,33 @@ static bool place_span(const struct nd_shape *shape, const int64_t *strides,
 
 /* Copies the strides, those of 1-sized dimensions (which say nothing) as row-major ones;
  * true if all are. */
-static bool place_strides(struct dump_slot *slot, const int64_t *strides)
+static bool copy_strides(const struct nd_shape *shape, const int64_t *strides,
+                         int64_t *ret_strides)
 {
-    const struct nd_shape *shape = &slot->storage;
     uint64_t row_major = 1;
     bool contiguous = true;
 
     for (uint32_t i = shape->rank; i-- > 0;) {
-        slot->stride[i] = shape->dim[i] > 1 ? strides[i] : (int64_t)row_major;
-        contiguous = contiguous && slot->stride[i] == (int64_t)row_major;
+        ret_strides[i] = shape->dim[i] > 1 ? strides[i] : (int64_t)row_major;
+        contiguous = contiguous && ret_strides[i] == (int64_t)row_major;
         row_major *= shape->dim[i];
     }
     return contiguous;
+}
+
+/* False: out of memory. */
+static bool place_strides(struct arena *arena, struct dump_slot *slot, const int64_t *strides)
+{
+    int64_t copy[ND_MAX_RANK];
+
+    slot->strided = !copy_strides(&slot->storage, strides, copy);
+    if (!slot->strided)
+        return true;
+    int64_t *const kept = nd_arena_alloc(arena, slot->storage.rank, sizeof *kept);
+    if (kept != NULL)
+        memcpy(kept, copy, slot->storage.rank * sizeof *kept);
+    slot->stride = kept;
+    return kept != NULL;
 }
 
 static struct extent place_extent(size_t file, const struct pt_storage *storage,
@@ -226,7 +241,8 @@ const char *nd_pt_place(struct arena *arena, struct dump_slot *slot, size_t file
             held);
     if (count > span + 1 && count > MAX_EXPANDED)
         return "limit: an expanded view of more than 2^32 elements";
-    slot->strided = !place_strides(slot, strides);
+    if (!place_strides(arena, slot, strides))
+        return "limit: no memory is left for its strides";
     slot->extent = place_extent(file, storage, first * size, (span + 1) * size);
     return NULL;
 }

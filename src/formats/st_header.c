@@ -2,6 +2,7 @@
  * Reading a safetensors header.  It is scanned in place: a tree of a 100 MB header would
  * cost gigabytes, and offsets are read as the 64-bit integers that they are.
  */
+#define _GNU_SOURCE /* memmem */
 #include "formats/st_header.h"
 
 #include <inttypes.h>
@@ -56,6 +57,15 @@ static bool st_seek(struct cursor *in, const char *key)
     return false;
 }
 
+/* Whether a key can stand in the text at all: as it is, or written with escapes. */
+static bool st_may_hold(const struct cursor *in, const char *key)
+{
+    const unsigned char *const text = in->bytes + in->at;
+    const size_t size = (size_t)(in->size - in->at);
+
+    return memmem(text, size, key, strlen(key)) != NULL || memchr(text, '\\', size) != NULL;
+}
+
 bool nd_st_probe_normdiff(const unsigned char *bytes, uint64_t size)
 {
     if (nd_st_probe(bytes, size) == 0)
@@ -65,6 +75,8 @@ bool nd_st_probe_normdiff(const unsigned char *bytes, uint64_t size)
         return false;
     /* A header that is cut still tells what it wanted to be. */
     struct cursor in = {.bytes = bytes, .size = len > size - 8 ? size : 8 + len, .at = 8};
+    if (!st_may_hold(&in, "__metadata__")) /* a search is far quicker than reading keys */
+        return false;
     return st_seek(&in, "__metadata__") && st_seek(&in, "normdiff");
 }
 

@@ -1,7 +1,7 @@
 /*
  * The detail pass: what needs the rms of the reference, an order, or a second look at
- * single elements.  The positions of a step that count are moved together; the kernels
- * (detail_tmpl.h) then need no conditions.  What they leave (values near the top of
+ * single elements.  The positions of a step that count are moved together (detail_take.c);
+ * the kernels (detail_tmpl.h) then need no conditions.  What they leave (values near the top of
  * float64, and below float32) is done here in plain sight.
  */
 #include <float.h>
@@ -16,6 +16,7 @@ struct detail_run {
     struct pair pair;
     struct detail_terms terms;
     struct detail_lanes lanes;
+    bool odd_lately; /* the step before held positions that do not count */
     /* Numbers that follow each other are often in one bin: two tables take turns, so that
      * the next need not wait for the last. */
     uint32_t abs_bins[2][DETAIL_BINS + 2], ulp_bins[2][DETAIL_BINS + 2];
@@ -250,32 +251,12 @@ static void detail_worst(struct detail_run *run, const struct detail_values *val
 
 /* --- steps ------------------------------------------------------------------------------ */
 
-/* Those that count, one by one. */
-static void detail_pick(const struct pair *pair, const unsigned char *r,
-                        const unsigned char *c, unsigned n, struct detail_values *ret)
-{
-    struct pair_values all;
-
-    nd_pair_read(pair, r, c, n, &all);
-    ret->n = 0;
-    for (unsigned i = 0; i < n; i++) {
-        if (all.state[i] != PAIR_KEPT)
-            continue;
-        ret->r[ret->n] = all.r[i];
-        ret->c[ret->n] = all.c[i];
-        ret->abs[ret->n] = all.abs[i];
-        ret->place[ret->n++] = (uint16_t)i;
-    }
-}
-
 static void detail_step(struct detail_run *run, const unsigned char *r,
                         const unsigned char *c, unsigned n, uint64_t at)
 {
-    const struct pair *const pair = &run->pair;
     struct detail_values values;
 
-    if (pair->is_complex || pair->is_wide || !run->kernels->read(pair, r, c, n, &values))
-        detail_pick(pair, r, c, n, &values);
+    nd_detail_take(run->kernels, &run->pair, r, c, n, &run->odd_lately, &values);
     if (values.n == 0)
         return;
     values.padded = (values.n + MOMENTS_LANES - 1) / MOMENTS_LANES * MOMENTS_LANES;

@@ -41,6 +41,11 @@ struct detail_kernels {
     /* Reads n positions; false: some need to be looked at by the rules of pair.h. */
     bool (*read)(const struct pair *pair, const unsigned char *r, const unsigned char *c,
                  unsigned n, struct detail_values *ret);
+    /* Reads n positions as doubles, `instead` where one does not count and behind them up to
+     * PAIR_STEP; returns how many count.  Neither complex nor integers of 64 bits. */
+    unsigned (*sifted)(const struct pair *pair, const unsigned char *r,
+                       const unsigned char *c, size_t n, const struct moments_pivot *instead,
+                       double *ret_r, double *ret_c);
     /* Fills in what the values' extremes are; padding is done. */
     void (*extremes)(struct detail_values *values);
     /* Relative and scaled errors; nothing may overflow. */
@@ -57,5 +62,11 @@ struct detail_kernels {
 };
 
 enum { DETAIL_BIN_OTHER = -1 };
+
+/* Reads n positions; *inout_odd: the step before held some that do not count, and so will
+ * this one, as a rule. */
+void nd_detail_take(const struct detail_kernels *kernels, const struct pair *pair,
+                    const unsigned char *r, const unsigned char *c, unsigned n,
+                    bool *inout_odd, struct detail_values *ret);
 
 #endif

@@ -19,11 +19,11 @@ struct kernel_set {
     kernel_add add;                       /* to the sums, counts and extremes */
     kernel_add pivot;                     /* to the sums about the pivot, after all of them */
     /*
-     * Adds a whole block whose bytes are equal on both sides, of types that floats hold.
-     * False: nothing was added, it has to go through add().  NULL: equal bytes are not told
-     * from others.
+     * Adds a block, or the last part of one, if its bytes are equal on both sides, of one
+     * type.  False: they are not, or not all of them count; nothing was added, it has to go
+     * through add().  NULL: equal bytes are not told from others.
      */
-    bool (*same)(struct lanes_run *run, const unsigned char *bytes, uint64_t at);
+    bool (*same)(struct lanes_run *run, const struct lanes_place *block);
     struct detail_kernels detail;
 };
 

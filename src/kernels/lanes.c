@@ -60,6 +60,7 @@ void nd_lanes_chunk_begin(struct lanes_run *run)
     lanes_extremes_init(&run->extremes);
     lanes_ends_init(&run->ends);
     run->has_largest = false;
+    run->odd_lately = false;
     run->place.n = 0;
 }
 
@@ -92,7 +93,7 @@ static void lanes_add_pivoted(struct nd_moments *moments, const double *sum)
  * The sums about the pivot follow from the others where little cancels: where the squares
  * about the pivot are a 64th or more of those that they are the difference of, at most six
  * of 53 bits are lost.  Else (a mean far larger than the spread) they are added up by
- * themselves.  NaN compares false: then too.
+ * themselves.  NaN compares false: then too.  (Short integers lose nothing anyway.)
  */
 static bool lanes_pivot_follows(const double *sum, double n, const struct moments_pivot *pivot,
                                 double *ret)
@@ -131,7 +132,8 @@ bool nd_lanes_block_end(struct lanes_run *run)
     moments->sum_rc += sum[LANE_RC];
     if (run->pair->is_complex)
         return true;
-    if (lanes_pivot_follows(sum, (double)(moments->n - run->block_n), &run->pivot, pivoted)) {
+    if (lanes_pivot_follows(sum, (double)(moments->n - run->block_n), &run->pivot, pivoted) ||
+        (run->pair->is_short && run->pair->scale == 1.0)) {
         lanes_add_pivoted(moments, pivoted);
         return true;
     }
@@ -172,20 +174,31 @@ static void lanes_count_odd(struct nd_moments *moments, enum pair_state state, d
     lanes_count_side(&moments->side[1], c);
 }
 
-void nd_lanes_sort_rest(struct lanes_run *run, const double *r, const double *c, size_t n,
-                        struct lanes_kept *kept)
+bool nd_lanes_count_sifted(struct lanes_run *run, const struct lanes_sifted *sifted,
+                           const struct lanes_place *place)
 {
-    const struct pair *const pair = run->pair;
+    struct nd_moments *const moments = run->moments;
+    const unsigned added = sifted->total - (unsigned)place->n; /* -infinity on both sides */
+    const bool are_masks = run->pair->masks[0].count > 0;
+    const unsigned masked = sifted->masked - (are_masks ? added : 0);
+    const unsigned wild = sifted->wild - (are_masks ? 0 : added);
+    const unsigned n = (unsigned)place->n - masked - wild;
 
-    for (size_t i = 0; i < n; i++) {
-        if (kept->flag[i] != 0.0)
-            continue;
-        const enum pair_state state = nd_pair_state(pair, r[i], c[i]);
-        if (state == PAIR_KEPT)
-            kept->flag[i] = 1.0;
-        else
-            lanes_count_odd(run->moments, state, r[i], c[i]);
+    run->odd_lately = masked + wild > 0;
+    if (run->odd_lately || place->n < PAIR_STEP || run->pair->scale != 1.0)
+        for (size_t i = 0; i < place->n; i += PAIR_STEP)
+            lanes_mark_odd(run, place->at + i);
+    moments->n += n;
+    moments->differ += n - sifted->equal + sifted->mismatches;
+    moments->mismatches += sifted->mismatches;
+    moments->masked += masked;
+    moments->masks_differ += sifted->masks_differ;
+    for (int side = 0; side < 2; side++) {
+        moments->side[side].nan += sifted->side[side].nan;
+        moments->side[side].pos_inf += sifted->side[side].pos_inf;
+        moments->side[side].neg_inf += sifted->side[side].neg_inf - (are_masks ? 0 : added);
     }
+    return n > 0;
 }
 
 static void lanes_add(struct lanes_run *run, const struct pair_values *values, unsigned i,
@@ -274,21 +287,48 @@ void nd_lanes_pivot_exact(struct lanes_run *run, const unsigned char *r,
     }
 }
 
-/* Among n pairs of doubles, a group of lanes at a time. */
-static size_t lanes_first_with(const double *r, const double *c, size_t n, double largest)
+/* Is one of n pairs of doubles, times the scale, so far apart?  A loop of so many steps that
+ * compilers make vectors of it before they unroll it. */
+static bool lanes_any_apart(const double *r, const double *c, size_t n, double scale,
+                            double largest)
 {
-    size_t i = 0;
+    enum { SPAN = 64 };
+    double most[SPAN] = {0.0};
 
-    for (; i + MOMENTS_LANES <= n; i += MOMENTS_LANES) {
+    if (n % SPAN != 0 || largest == 0.0)
+        return true; /* it may be */
+    for (size_t i = 0; i < n; i += SPAN)
+        for (size_t k = 0; k < SPAN; k++) {
+            const double d = fabs(c[i + k] * scale - r[i + k] * scale);
+            const double below = d <= largest ? d : 0.0;
+            most[k] = below > most[k] ? below : most[k];
+        }
+    for (size_t half = SPAN / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            most[k] = most[k + half] > most[k] ? most[k + half] : most[k];
+    return most[0] == largest;
+}
+
+/* The first of n pairs of doubles that counts and, times the scale, is so far apart; or
+ * n. */
+static size_t lanes_first_with(const struct pair *pair, const double *r, const double *c,
+                               size_t n, double largest)
+{
+    const double scale = pair->scale;
+
+    if (!lanes_any_apart(r, c, n, scale, largest))
+        return n;
+    for (size_t at = 0; at < n; at += MOMENTS_LANES) {
+        const size_t end = at + MOMENTS_LANES < n ? at + MOMENTS_LANES : n;
         int64_t here = 0;
-        for (size_t l = i; l < i + MOMENTS_LANES; l++)
-            here |= fabs(c[l] - r[l]) == largest ? 1 : 0;
-        if (here != 0)
-            break;
+        for (size_t i = at; i < end; i++)
+            here |= fabs(c[i] * scale - r[i] * scale) == largest ? 1 : 0;
+        for (size_t i = at; here != 0 && i < end; i++)
+            if (fabs(c[i] * scale - r[i] * scale) == largest &&
+                nd_pair_state(pair, r[i], c[i]) == PAIR_KEPT)
+                return i;
     }
-    while (i < n && fabs(c[i] - r[i]) != largest)
-        i++;
-    return i;
+    return n;
 }
 
 void nd_lanes_find_largest(struct lanes_run *run)
@@ -301,7 +341,7 @@ void nd_lanes_find_largest(struct lanes_run *run)
         const size_t left = place->n - at, n = left < PAIR_STEP ? left : PAIR_STEP;
         run->decode[0](place->r + at * pair->size[0], n, r);
         run->decode[1](place->c + at * pair->size[1], n, c);
-        const size_t found = lanes_first_with(r, c, n, run->moments->max_abs);
+        const size_t found = lanes_first_with(pair, r, c, n, run->moments->max_abs);
         if (found < n) {
             run->moments->max_abs_at = place->at + at + found;
             break;

@@ -56,7 +56,9 @@ struct lanes_run {
         const unsigned char *r, *c;
         size_t n;
         uint64_t at;
+        const unsigned char *ahead[2]; /* prefetched meanwhile; NULL: what follows */
     } place;
+    const unsigned char *ahead[2]; /* the same, of the block at hand */
 
     /* Of the block at hand. */
     struct lanes *lanes, *spare; /* a step adds from the one into the other, and swaps them */
@@ -65,12 +67,17 @@ struct lanes_run {
     uint64_t block_n; /* moments->n when the block began */
     uint32_t odd;     /* bit k: step k holds positions that do not count */
     bool odd_before;  /* the block before had such steps */
+    bool odd_lately;  /* the step before was one; of the chunk */
 };
 
-/* Which positions of an odd step count: 1 or 0, a double so that selecting by it is vector
- * code. */
-struct lanes_kept {
-    double flag[PAIR_STEP];
+/* What taking out of a step what does not count has found (sift_tmpl.h). */
+struct lanes_sifted {
+    unsigned total;  /* positions, those included that fill the last group of lanes */
+    unsigned equal;  /* of those that count */
+    unsigned masked, masks_differ;
+    unsigned wild;   /* neither finite nor masked */
+    unsigned mismatches;
+    struct side_counts side[2];
 };
 
 /* The fixed tree: 16 lanes to 8, 4, 2, 1. */
@@ -88,9 +95,9 @@ void nd_lanes_mirror(struct lanes_run *run);
 bool nd_lanes_block_end(struct lanes_run *run);
 void nd_lanes_pivot_end(struct lanes_run *run);
 
-/* The positions of an odd step without a flag: counts them, and flags those that count. */
-void nd_lanes_sort_rest(struct lanes_run *run, const double *r, const double *c, size_t n,
-                        struct lanes_kept *kept);
+/* Counts a step of place->n positions; false: none of them is in the sums. */
+bool nd_lanes_count_sifted(struct lanes_run *run, const struct lanes_sifted *sifted,
+                           const struct lanes_place *place);
 
 /* Positions that were read, one at a time. */
 void nd_lanes_add_values(struct lanes_run *run, const struct pair_values *values, uint64_t at);
@@ -102,6 +109,15 @@ void nd_lanes_pivot_exact(struct lanes_run *run, const unsigned char *r,
 
 /* The place of moments->max_abs, which lies in run->place. */
 void nd_lanes_find_largest(struct lanes_run *run);
+
+/* Where a side's prefetching begins. */
+static inline uintptr_t lanes_ahead(const struct lanes_place *place, unsigned side)
+{
+    const unsigned char *const bytes = side == 0 ? place->r : place->c;
+
+    return place->ahead[side] != NULL ? (uintptr_t)place->ahead[side]
+                                      : (uintptr_t)bytes + LANES_AHEAD;
+}
 
 static inline void lanes_extremes_init(struct lanes_extremes *extremes)
 {
@@ -207,23 +223,13 @@ static inline double lanes_so_far(const struct lanes_run *run)
     return run->has_largest ? run->moments->max_abs : -1.0;
 }
 
-/* Keeps the first place of the largest |e|; kept NULL: all n positions count. */
-static inline void lanes_largest(struct lanes_run *run, const double *largest,
-                                 const double *r, const double *c, const double *kept,
-                                 size_t n, uint64_t at)
+/* The largest |e| lies among these. */
+static inline void lanes_larger(struct lanes_run *run, const double *largest,
+                                const struct lanes_place *place)
 {
-    struct nd_moments *const moments = run->moments;
-    const double found = lanes_greatest(largest);
-
-    for (size_t i = 0; i < n; i++) {
-        if ((kept == NULL || kept[i] != 0.0) && fabs(c[i] - r[i]) == found) {
-            run->has_largest = true;
-            run->place.n = 0;
-            moments->max_abs = found;
-            moments->max_abs_at = at + i;
-            return;
-        }
-    }
+    run->has_largest = true;
+    run->moments->max_abs = lanes_greatest(largest);
+    run->place = *place;
 }
 
 #endif

@@ -6,44 +6,65 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/kernel_set.h"
+#include "kernels/pass.h"
 
 /* Gathered bytes stay in the L1 cache with room for the doubles made of them. */
 enum { MOMENTS_GATHER = 2 * PAIR_STEP };
 
-struct moments_pivot nd_moments_pivot(const struct tensor_view *r,
+/* The first of n positions that counts. */
+static bool moments_first_kept(const struct pair *pair, const unsigned char *r,
+                               const unsigned char *c, unsigned n, struct moments_pivot *ret)
+{
+    struct pair_values values;
+
+    nd_pair_read(pair, r, c, n, &values);
+    for (unsigned i = 0; i < n; i++) {
+        if (values.state[i] == PAIR_KEPT) {
+            *ret = (struct moments_pivot){values.r[i], values.c[i]};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Do these hold none that counts?  Behind one such step there may be gigabytes: a run that
+ * failed is all NaN. */
+static bool moments_none_kept(const struct kernel_set *set, const struct pair *pair,
+                              const unsigned char *r, const unsigned char *c, unsigned n)
+{
+    static const struct moments_pivot zeros = {0.0, 0.0};
+    double room[2][PAIR_STEP];
+
+    return !pair->is_wide &&
+           set->detail.sifted(pair, r, c, n, &zeros, room[0], room[1]) == 0;
+}
+
+struct moments_pivot nd_moments_pivot(const struct kernel_set *set,
+                                      const struct tensor_view *r,
                                       const struct tensor_view *c, enum nd_dtype real_r,
                                       enum nd_dtype real_c)
 {
     const struct moments_policy policy = {.nan_strict = false, .scale = 1.0};
     unsigned char buffer[2][PAIR_STEP * PAIR_ELEMENT_MAX];
-    struct pair_values values;
+    struct moments_pivot pivot = {0.0, 0.0};
     struct pair pair;
 
     nd_pair_init(&pair, r, c, real_r, real_c, &policy);
     for (uint64_t at = 0; !pair.is_complex && at < r->count; at += PAIR_STEP) {
         const uint64_t left = r->count - at;
         const unsigned n = left < PAIR_STEP ? (unsigned)left : PAIR_STEP;
-        nd_pair_read(&pair, nd_pair_bytes(r, at, n, buffer[0]),
-                     nd_pair_bytes(c, at, n, buffer[1]), n, &values);
-        for (unsigned i = 0; i < n; i++)
-            if (values.state[i] == PAIR_KEPT)
-                return (struct moments_pivot){values.r[i], values.c[i]};
+        const unsigned char *const from_r = nd_pair_bytes(r, at, n, buffer[0]);
+        const unsigned char *const from_c = nd_pair_bytes(c, at, n, buffer[1]);
+        if (at > 0 && moments_none_kept(set, &pair, from_r, from_c, n))
+            continue;
+        if (moments_first_kept(&pair, from_r, from_c, n, &pivot))
+            break;
     }
-    return (struct moments_pivot){0.0, 0.0};
+    return pivot;
 }
 
-/* A block of at most MOMENTS_BLOCK positions, in place or piece by piece. */
-struct block {
-    const struct kernel_set *set;
-    struct lanes_run *run;
-    uint64_t first;
-    size_t count;
-    const unsigned char *bytes[2]; /* NULL: the block has to be gathered */
-};
-
 /* Does it with all of a block's bytes. */
-static void block_each(const struct block *block, kernel_add add)
+static void block_each(const struct moments_block *block, kernel_add add)
 {
     const struct pair *const pair = block->run->pair;
     unsigned char buffer[2][MOMENTS_GATHER * PAIR_ELEMENT_MAX];
@@ -67,25 +88,24 @@ static void block_each(const struct block *block, kernel_add add)
     }
 }
 
-/* Equal bytes cost little more than reading them: the differences are zeros, and one side's
- * sums are both sides'.  True: the block was added. */
-static bool block_same(const struct block *block)
+/* Equal bytes cost little more than reading them.  True: the block was added. */
+static bool block_same(const struct moments_block *block)
 {
     const struct pair *const pair = block->run->pair;
     struct nd_moments *const moments = block->run->moments;
+    const struct lanes_place place = {block->bytes[0], block->bytes[1], block->count,
+                                      block->first, {NULL, NULL}};
 
-    if (block->bytes[0] == NULL || block->bytes[1] == NULL ||
-        pair->view[0]->dtype != pair->view[1]->dtype)
+    if (place.r == NULL || place.c == NULL || pair->view[0]->dtype != pair->view[1]->dtype)
         return false;
-    const bool same =
-        memcmp(block->bytes[0], block->bytes[1], block->count * pair->size[0]) == 0;
-    moments->bit_equal = moments->bit_equal && same;
-    return same && block->set->same != NULL && pair->is_single &&
-           block->count == MOMENTS_BLOCK &&
-           block->set->same(block->run, block->bytes[0], block->first);
+    if (block->set->same != NULL && block->set->same(block->run, &place))
+        return true;
+    if (moments->bit_equal)
+        moments->bit_equal = memcmp(place.r, place.c, place.n * pair->size[0]) == 0;
+    return false;
 }
 
-static void moments_block(const struct block *block)
+void nd_moments_block(const struct moments_block *block)
 {
     struct lanes_run *const run = block->run;
 
@@ -112,7 +132,7 @@ void nd_moments_measure(const struct kernel_set *set, const struct tensor_view *
         .pivot = {pivot->r * policy->scale, pivot->c * policy->scale},
         .moments = ret,
     };
-    struct block block = {.set = set, .run = &run};
+    struct moments_block block = {.set = set, .run = &run};
 
     nd_pair_init(&pair, r, c, real_r, real_c, policy);
     nd_moments_init(ret);
@@ -129,7 +149,7 @@ void nd_moments_measure(const struct kernel_set *set, const struct tensor_view *
                 nd_pair_in_place(view[side])
                     ? view[side]->data + (view[side]->base + block.first) * pair.size[side]
                     : NULL;
-        moments_block(&block);
+        nd_moments_block(&block);
     }
     nd_lanes_chunk_end(&run);
 }

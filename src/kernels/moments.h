@@ -84,7 +84,8 @@ bool nd_isa_available(enum isa isa);
 const struct kernel_set *nd_kernel_set_for(enum isa isa); /* NULL: not on this machine */
 
 /* The pivot of a pair of equally shaped views: scans from the start. */
-struct moments_pivot nd_moments_pivot(const struct tensor_view *r,
+struct moments_pivot nd_moments_pivot(const struct kernel_set *set,
+                                      const struct tensor_view *r,
                                       const struct tensor_view *c, enum nd_dtype real_r,
                                       enum nd_dtype real_c);
 

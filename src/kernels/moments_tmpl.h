@@ -29,10 +29,27 @@
 
 /* --- decoding ------------------------------------------------------------------------- */
 
+/* The machine itself converts float16: returns how many elements are done. */
+TMPL_INLINE size_t TMPL(first_doubles)(enum nd_dtype dtype, const unsigned char *bytes,
+                                       size_t n, double *ret)
+{
+    float room[MOMENTS_LANES];
+    size_t i = 0;
+
+    if (!TMPL_HALVES || dtype != ND_DTYPE_f16)
+        return 0;
+    for (; i + MOMENTS_LANES <= n; i += MOMENTS_LANES) {
+        TMPL(floats_of_halves)(bytes + 2 * i, MOMENTS_LANES, room);
+        for (size_t l = 0; l < MOMENTS_LANES; l++)
+            ret[i + l] = (double)room[l];
+    }
+    return i;
+}
+
 #define ND_DTYPE(word, size, name, kind, digits, emax)                                     \
     TMPL_IF_##kind(static void TMPL(decode_##word)(const unsigned char *restrict bytes,    \
                                                    size_t n, double *restrict ret) {       \
-        for (size_t i = 0; i < n; i++)                                                     \
+        for (size_t i = TMPL(first_doubles)(ND_DTYPE_##word, bytes, n, ret); i < n; i++)   \
             ret[i] = load_##word(bytes, i);                                                \
     })
 #include "tensor/dtypes.def"
@@ -240,16 +257,22 @@ TMPL_INLINE unsigned TMPL(sums_give)(const struct TMPL(sums) *sums, size_t at, d
     return (finite ? 0U : TMPL(ODD)) | (larger ? TMPL(LARGER) : 0U);
 }
 
+/* Which products a double holds exactly: only they can be fused with their sums. */
+enum { TMPL(PRODUCTS) = 1, TMPL(SQUARES) = 2 }; /* of values; of errors */
+
 TMPL_INLINE void TMPL(sums_add)(struct TMPL(sums) *sums, TMPL(vd) x, TMPL(vd) y,
-                                bool products_are_exact)
+                                unsigned exact)
 {
     const TMPL(vd) e = y - x, d = TMPL(vd_abs)(e);
 
     sums->abs = TMPL(vd_add)(sums->abs, d);
-    sums->ee = sums->ee + e * e;
+    if (exact & TMPL(SQUARES))
+        sums->ee = TMPL(vd_add_exact)(sums->ee, e, e);
+    else
+        sums->ee = sums->ee + e * e;
     sums->r = TMPL(vd_add)(sums->r, x);
     sums->c = TMPL(vd_add)(sums->c, y);
-    if (products_are_exact) {
+    if (exact & TMPL(PRODUCTS)) {
         sums->rr = TMPL(vd_add_exact)(sums->rr, x, x);
         sums->cc = TMPL(vd_add_exact)(sums->cc, y, y);
         sums->rc = TMPL(vd_add_exact)(sums->rc, x, y);
@@ -276,10 +299,11 @@ TMPL_INLINE unsigned TMPL(add_floats)(const unsigned char *r, const unsigned cha
             second = TMPL(sums_take)(in, at + TMPL_WIDTH);
         TMPL_KEEP_LOOP
         for (size_t i = at * sizeof(float); i < PAIR_STEP * sizeof(float); i += GROUP) {
-            TMPL(sums_add)(&first, TMPL(vd_widen)(r + i), TMPL(vd_widen)(c + i), true);
+            TMPL(sums_add)(&first, TMPL(vd_widen)(r + i), TMPL(vd_widen)(c + i),
+                           TMPL(PRODUCTS));
             if (TMPL_TOGETHER == 2)
                 TMPL(sums_add)(&second, TMPL(vd_widen)(r + i + NEXT),
-                               TMPL(vd_widen)(c + i + NEXT), true);
+                               TMPL(vd_widen)(c + i + NEXT), TMPL(PRODUCTS));
         }
         seen |= TMPL(sums_give)(&first, at, so_far, out, ret_largest);
         if (TMPL_TOGETHER == 2)
@@ -301,10 +325,10 @@ static unsigned TMPL(add_doubles)(const double *r, const double *c, size_t group
             second = TMPL(sums_take)(in, at + TMPL_WIDTH);
         TMPL_KEEP_LOOP
         for (size_t i = at; i < groups * MOMENTS_LANES; i += MOMENTS_LANES) {
-            TMPL(sums_add)(&first, TMPL(vd_load)(r + i), TMPL(vd_load)(c + i), false);
+            TMPL(sums_add)(&first, TMPL(vd_load)(r + i), TMPL(vd_load)(c + i), 0);
             if (TMPL_TOGETHER == 2)
                 TMPL(sums_add)(&second, TMPL(vd_load)(r + i + TMPL_WIDTH),
-                               TMPL(vd_load)(c + i + TMPL_WIDTH), false);
+                               TMPL(vd_load)(c + i + TMPL_WIDTH), 0);
         }
         seen |= TMPL(sums_give)(&first, at, so_far, out, ret_largest);
         if (TMPL_TOGETHER == 2)
@@ -338,34 +362,6 @@ static unsigned TMPL(add_terms)(const double *r, const double *c, const double *
         seen |= TMPL(sums_give)(&sums, at, so_far, inout, ret_largest);
     }
     return seen;
-}
-
-/* Sums and squares of one side, for both. */
-TMPL_INLINE unsigned TMPL(add_one)(const unsigned char *r, const struct lanes *in,
-                                   struct lanes *out, struct TMPL(ends) *ends)
-{
-    bool finite = true;
-
-    TMPL_KEEP_LOOP
-    for (size_t i = 0; i < PAIR_STEP * sizeof(float); i += TMPL(SINGLES) * sizeof(float)) {
-        const TMPL(vs) x = TMPL(vs_load)(r + i);
-        ends->min[0] = TMPL(vs_min)(x, ends->min[0]);
-        ends->max[0] = TMPL(vs_max)(x, ends->max[0]);
-    }
-    for (size_t at = 0; at < MOMENTS_LANES; at += TMPL_WIDTH) {
-        TMPL(vd) sum = TMPL(vd_load)(in->sum[LANE_R] + at);
-        TMPL(vd) squares = TMPL(vd_load)(in->sum[LANE_RR] + at);
-        TMPL_KEEP_LOOP
-        for (size_t i = at; i < PAIR_STEP; i += MOMENTS_LANES) {
-            const TMPL(vd) x = TMPL(vd_widen)(r + i * sizeof(float));
-            sum = sum + x;
-            squares = TMPL(vd_add_exact)(squares, x, x);
-        }
-        TMPL(vd_store)(out->sum[LANE_R] + at, sum);
-        TMPL(vd_store)(out->sum[LANE_RR] + at, squares);
-        finite = TMPL(vd_all_at_most)(squares, TMPL(vd_set)(DBL_MAX)) && finite;
-    }
-    return finite ? 0U : TMPL(ODD);
 }
 
 /* The sums about the pivot. */

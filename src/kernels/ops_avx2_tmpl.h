@@ -139,3 +139,62 @@ static inline void TMPL(floats_of_halves)(const unsigned char *bytes, size_t n, 
         _mm256_storeu_ps(ret + i,
                          _mm256_cvtph_ps(_mm_loadu_si128((const void *)(bytes + 2 * i))));
 }
+
+/* --- which elements of a vector ------------------------------------------------------- */
+
+/* Integers, so that & | ~ work on them.  Nothing is equal to NaN, or at most it; pick: a
+ * where it is so, else b. */
+typedef __m256i TMPL(vs_where);
+typedef __m256i TMPL(vd_where);
+
+static inline __m256i TMPL(vs_equal)(__m256 a, __m256 b)
+{
+    return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_EQ_OQ));
+}
+
+static inline __m256i TMPL(vs_at_most)(__m256 a, __m256 b)
+{
+    return _mm256_castps_si256(_mm256_cmp_ps(a, b, _CMP_LE_OQ));
+}
+
+static inline bool TMPL(vs_any)(__m256i where)
+{
+    return _mm256_movemask_ps(_mm256_castsi256_ps(where)) != 0;
+}
+
+static inline unsigned TMPL(vs_count)(__m256i where)
+{
+    return (unsigned)__builtin_popcount(
+        (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(where)));
+}
+
+static inline __m256 TMPL(vs_pick)(__m256i where, __m256 a, __m256 b)
+{
+    return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(where));
+}
+
+static inline __m256i TMPL(vd_equal)(__m256d a, __m256d b)
+{
+    return _mm256_castpd_si256(_mm256_cmp_pd(a, b, _CMP_EQ_OQ));
+}
+
+static inline __m256i TMPL(vd_at_most)(__m256d a, __m256d b)
+{
+    return _mm256_castpd_si256(_mm256_cmp_pd(a, b, _CMP_LE_OQ));
+}
+
+static inline bool TMPL(vd_any)(__m256i where)
+{
+    return _mm256_movemask_pd(_mm256_castsi256_pd(where)) != 0;
+}
+
+static inline unsigned TMPL(vd_count)(__m256i where)
+{
+    return (unsigned)__builtin_popcount(
+        (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(where)));
+}
+
+static inline __m256d TMPL(vd_pick)(__m256i where, __m256d a, __m256d b)
+{
+    return _mm256_blendv_pd(b, a, _mm256_castsi256_pd(where));
+}

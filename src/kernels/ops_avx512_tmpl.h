@@ -179,17 +179,16 @@ static inline void TMPL(floats_of_halves)(const unsigned char *bytes, size_t n, 
 
 /* As integers with a sign bit, negative ones in reverse. */
 struct TMPL(halves_ends) {
-    __m512i least[2], most[2]; /* as signed integers */
-    __m512i top[2];            /* as unsigned ones */
-    __m512i differ;            /* counts */
+    __m512i most[2]; /* as signed integers */
+    __m512i top[2];  /* as unsigned ones */
+    __m512i differ;  /* counts */
 };
 
 static inline struct TMPL(halves_ends) TMPL(halves_none)(void)
 {
-    const __m512i high = _mm512_set1_epi16(INT16_MAX), low = _mm512_set1_epi16(INT16_MIN);
-    const __m512i zero = _mm512_setzero_si512();
+    const __m512i low = _mm512_set1_epi16(INT16_MIN), zero = _mm512_setzero_si512();
 
-    return (struct TMPL(halves_ends)){{high, high}, {low, low}, {zero, zero}, zero};
+    return (struct TMPL(halves_ends)){{low, low}, {zero, zero}, zero};
 }
 
 /* 32 pairs; zeros of both signs are equal. */
@@ -202,10 +201,8 @@ static inline void TMPL(halves_add)(struct TMPL(halves_ends) *ends, const unsign
         _mm512_mask_test_epi16_mask(_mm512_cmpneq_epi16_mask(x, y), _mm512_or_si512(x, y),
                                     _mm512_set1_epi16(INT16_MAX));
 
-    ends->least[0] = _mm512_min_epi16(x, ends->least[0]);
     ends->most[0] = _mm512_max_epi16(x, ends->most[0]);
     ends->top[0] = _mm512_max_epu16(x, ends->top[0]);
-    ends->least[1] = _mm512_min_epi16(y, ends->least[1]);
     ends->most[1] = _mm512_max_epi16(y, ends->most[1]);
     ends->top[1] = _mm512_max_epu16(y, ends->top[1]);
     ends->differ =
@@ -261,4 +258,61 @@ static inline void TMPL(lanes_in_order)(__m512d *a, __m512d *b)
 
     *a = _mm512_permutex2var_pd(even, low, odd);
     *b = _mm512_permutex2var_pd(even, high, odd);
+}
+
+/* --- which elements of a vector ------------------------------------------------------- */
+
+/* Integers, so that & | ~ work on them.  Nothing is equal to NaN, or at most it; pick: a
+ * where it is so, else b. */
+typedef __mmask16 TMPL(vs_where);
+typedef __mmask8 TMPL(vd_where);
+
+static inline __mmask16 TMPL(vs_equal)(__m512 a, __m512 b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
+}
+
+static inline __mmask16 TMPL(vs_at_most)(__m512 a, __m512 b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ);
+}
+
+static inline bool TMPL(vs_any)(__mmask16 where)
+{
+    return where != 0;
+}
+
+static inline unsigned TMPL(vs_count)(__mmask16 where)
+{
+    return (unsigned)__builtin_popcount(where);
+}
+
+static inline __m512 TMPL(vs_pick)(__mmask16 where, __m512 a, __m512 b)
+{
+    return _mm512_mask_mov_ps(b, where, a);
+}
+
+static inline __mmask8 TMPL(vd_equal)(__m512d a, __m512d b)
+{
+    return _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ);
+}
+
+static inline __mmask8 TMPL(vd_at_most)(__m512d a, __m512d b)
+{
+    return _mm512_cmp_pd_mask(a, b, _CMP_LE_OQ);
+}
+
+static inline bool TMPL(vd_any)(__mmask8 where)
+{
+    return where != 0;
+}
+
+static inline unsigned TMPL(vd_count)(__mmask8 where)
+{
+    return (unsigned)__builtin_popcount(where);
+}
+
+static inline __m512d TMPL(vd_pick)(__mmask8 where, __m512d a, __m512d b)
+{
+    return _mm512_mask_mov_pd(b, where, a);
 }

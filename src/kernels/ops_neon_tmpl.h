@@ -134,3 +134,60 @@ static inline void TMPL(floats_of_halves)(const unsigned char *bytes, size_t n, 
     for (size_t i = 0; i < n; i += 4)
         vst1q_f32(ret + i, vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(bytes + 2 * i))));
 }
+
+/* --- which elements of a vector ------------------------------------------------------- */
+
+/* Integers, so that & | ~ work on them.  Nothing is equal to NaN, or at most it; pick: a
+ * where it is so, else b. */
+typedef uint32x4_t TMPL(vs_where);
+typedef uint64x2_t TMPL(vd_where);
+
+static inline uint32x4_t TMPL(vs_equal)(float32x4_t a, float32x4_t b)
+{
+    return vceqq_f32(a, b);
+}
+
+static inline uint32x4_t TMPL(vs_at_most)(float32x4_t a, float32x4_t b)
+{
+    return vcleq_f32(a, b);
+}
+
+static inline bool TMPL(vs_any)(uint32x4_t where)
+{
+    return vmaxvq_u32(where) != 0;
+}
+
+static inline unsigned TMPL(vs_count)(uint32x4_t where)
+{
+    return vaddvq_u32(vshrq_n_u32(where, 31));
+}
+
+static inline float32x4_t TMPL(vs_pick)(uint32x4_t where, float32x4_t a, float32x4_t b)
+{
+    return vbslq_f32(where, a, b);
+}
+
+static inline uint64x2_t TMPL(vd_equal)(float64x2_t a, float64x2_t b)
+{
+    return vceqq_f64(a, b);
+}
+
+static inline uint64x2_t TMPL(vd_at_most)(float64x2_t a, float64x2_t b)
+{
+    return vcleq_f64(a, b);
+}
+
+static inline bool TMPL(vd_any)(uint64x2_t where)
+{
+    return vmaxvq_u32(vreinterpretq_u32_u64(where)) != 0;
+}
+
+static inline unsigned TMPL(vd_count)(uint64x2_t where)
+{
+    return (unsigned)vaddvq_u64(vshrq_n_u64(where, 63));
+}
+
+static inline float64x2_t TMPL(vd_pick)(uint64x2_t where, float64x2_t a, float64x2_t b)
+{
+    return vbslq_f64(where, a, b);
+}

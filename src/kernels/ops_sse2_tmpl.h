@@ -129,3 +129,69 @@ static inline void TMPL(floats_of_halves)(const unsigned char *bytes, size_t n, 
     for (size_t i = 0; i < n; i++)
         ret[i] = (float)load_f16(bytes, i);
 }
+
+/* --- which elements of a vector ------------------------------------------------------- */
+
+/* Integers, so that & | ~ work on them.  Nothing is equal to NaN, or at most it; pick: a
+ * where it is so, else b. */
+typedef __m128i TMPL(vs_where);
+typedef __m128i TMPL(vd_where);
+
+static inline __m128i TMPL(vs_equal)(__m128 a, __m128 b)
+{
+    return _mm_castps_si128(_mm_cmpeq_ps(a, b));
+}
+
+static inline __m128i TMPL(vs_at_most)(__m128 a, __m128 b)
+{
+    return _mm_castps_si128(_mm_cmple_ps(a, b));
+}
+
+static inline bool TMPL(vs_any)(__m128i where)
+{
+    return _mm_movemask_ps(_mm_castsi128_ps(where)) != 0;
+}
+
+static inline unsigned TMPL(vs_count)(__m128i where)
+{
+    /* How many bits are set in 0, 1, ... 15. */
+    const unsigned bits = (unsigned)_mm_movemask_ps(_mm_castsi128_ps(where));
+
+    return (unsigned)(0x4332322132212110U >> 4 * bits & 7);
+}
+
+static inline __m128 TMPL(vs_pick)(__m128i where, __m128 a, __m128 b)
+{
+    const __m128 some = _mm_castsi128_ps(where);
+
+    return _mm_or_ps(_mm_and_ps(some, a), _mm_andnot_ps(some, b));
+}
+
+static inline __m128i TMPL(vd_equal)(__m128d a, __m128d b)
+{
+    return _mm_castpd_si128(_mm_cmpeq_pd(a, b));
+}
+
+static inline __m128i TMPL(vd_at_most)(__m128d a, __m128d b)
+{
+    return _mm_castpd_si128(_mm_cmple_pd(a, b));
+}
+
+static inline bool TMPL(vd_any)(__m128i where)
+{
+    return _mm_movemask_pd(_mm_castsi128_pd(where)) != 0;
+}
+
+static inline unsigned TMPL(vd_count)(__m128i where)
+{
+    const unsigned bits = (unsigned)_mm_movemask_pd(_mm_castsi128_pd(where));
+
+    return (bits & 1) + (bits >> 1);
+}
+
+static inline __m128d TMPL(vd_pick)(__m128i where, __m128d a, __m128d b)
+{
+    const __m128d some = _mm_castsi128_pd(where);
+
+    return _mm_or_pd(_mm_and_pd(some, a), _mm_andnot_pd(some, b));
+}

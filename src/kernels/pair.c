@@ -9,6 +9,7 @@
 
 #include "kernels/kernel_set.h"
 #include "kernels/load.h"
+#include "kernels/pair_c64.h"
 
 __extension__ typedef __int128 pair_wide;
 __extension__ typedef unsigned __int128 pair_wide_magnitude;
@@ -94,6 +95,8 @@ void nd_pair_init(struct pair *pair, const struct tensor_view *r,
         pair->is_complex |= nd_dtype_info(stored)->kind == ND_KIND_COMPLEX;
         pair->is_wide |= pair_dtype_is_wide(stored);
         pair->is_single = (side == 0 || pair->is_single) && pair_dtype_is_single(stored);
+        pair->is_short = (side == 0 || pair->is_short) && pair_dtype_is_single(stored) &&
+                         !pair_dtype_is_float(stored);
         pair->masks[side].top = -HUGE_VAL;
         if (pair_dtype_is_float(stored) && pair_dtype_is_float(meant))
             pair_masks_init(&pair->masks[side], meant, stored);
@@ -169,34 +172,6 @@ static double pair_modulus(double re, double im)
     const double x = a * to_middle, y = b * to_middle;
     const double modulus = sqrt(x * x + y * y) / to_middle;
     return modulus <= DBL_MAX ? modulus : DBL_MAX;
-}
-
-/* A pair of complex64 (scale 1): as doubles no square leaves the range, so that loops become
- * vectors.  The same numbers as pair_modulus(). */
-static void pair_read_c64(const struct pair *pair, const unsigned char *restrict r,
-                          const unsigned char *restrict c, struct pair_values *restrict ret)
-{
-    bool same_parts[PAIR_STEP];
-
-    for (size_t i = 0; i < ret->n; i++) {
-        const double a = load_f32(r, 2 * i), b = load_f32(r, 2 * i + 1);
-        const double x = load_f32(c, 2 * i), y = load_f32(c, 2 * i + 1);
-        const double d = x - a, e = y - b;
-        ret->r[i] = sqrt(a * a + b * b);
-        ret->c[i] = sqrt(x * x + y * y);
-        ret->abs[i] = sqrt(d * d + e * e);
-        ret->product[i] = a * x + b * y;
-        same_parts[i] = (a == x) & (b == y);
-    }
-    for (size_t i = 0; i < ret->n; i++) {
-        const double x = ret->r[i], y = ret->c[i];
-        enum pair_state state =
-            pair_is_ordinary(pair, x, y) ? PAIR_KEPT : nd_pair_state(pair, x, y);
-        if (state == PAIR_AGREES && !isnan(x) && !same_parts[i])
-            state = PAIR_MISMATCHES; /* both infinite, in different directions */
-        ret->state[i] = (unsigned char)state;
-        ret->differs[i] = !same_parts[i];
-    }
 }
 
 static void pair_read_complex(const struct pair *pair, const unsigned char *r,
@@ -286,6 +261,13 @@ static double pair_wide_abs(const struct pair *pair, const unsigned char *r,
     return (double)(pair_wide_magnitude)(error < 0 ? -error : error);
 }
 
+/* The upper and the lower half are exact, so that their sum is rounded once; and no branch
+ * waits for the sign bit. */
+static double pair_double_of(uint64_t value)
+{
+    return (double)(int64_t)(value >> 32) * 0x1p32 + (double)(int64_t)(value & 0xffffffffU);
+}
+
 /* Two of the same type: the difference of the larger and the smaller fits 64 bits. */
 static void pair_wide_errors(const struct pair *pair, const unsigned char *restrict r,
                              const unsigned char *restrict c, struct pair_values *restrict ret)
@@ -295,7 +277,7 @@ static void pair_wide_errors(const struct pair *pair, const unsigned char *restr
     for (size_t i = 0; i < ret->n; i++) {
         /* With the sign bit turned, signed integers are in the order of unsigned ones. */
         const uint64_t x = load_raw_u64(r, i) ^ sign, y = load_raw_u64(c, i) ^ sign;
-        const double error = (double)(y > x ? y - x : x - y);
+        const double error = pair_double_of(y > x ? y - x : x - y);
         ret->differs[i] = x != y;
         ret->abs[i] = error * pair->scale;
     }
@@ -331,9 +313,8 @@ void nd_pair_read(const struct pair *pair, const unsigned char *r, const unsigne
                   unsigned n, struct pair_values *ret)
 {
     ret->n = n;
-    if (pair->view[0]->dtype == ND_DTYPE_c64 && pair->view[1]->dtype == ND_DTYPE_c64 &&
-        pair->scale == 1.0)
-        pair_read_c64(pair, r, c, ret);
+    if (pair_is_c64(pair))
+        pair_c64_read(pair, r, c, n, ret);
     else if (pair->is_complex)
         pair_read_complex(pair, r, c, ret);
     else

@@ -28,6 +28,7 @@ struct pair {
     bool is_complex; /* either side */
     bool is_wide;    /* a 64-bit integer on either side */
     bool is_single;  /* float32 holds every value of both sides */
+    bool is_short;   /* integers of at most 16 bits on both sides: a block's sums are exact */
     double scale;
     unsigned size[2]; /* bytes of an element */
 };

@@ -13,6 +13,9 @@
 #define TMPL_HALVES   1
 #include "kernels/ops_avx2_tmpl.h"
 #include "kernels/moments_tmpl.h"
+#include "kernels/odd_tmpl.h"
+#include "kernels/same_tmpl.h"
+#include "kernels/bytes_tmpl.h"
 #include "kernels/detail_tmpl.h"
 #include "kernels/step_tmpl.h"
 

@@ -14,6 +14,10 @@
 #include "kernels/ops_avx512_tmpl.h"
 #include "kernels/moments_tmpl.h"
 #include "kernels/whole_tmpl.h"
+#include "kernels/odd_tmpl.h"
+#include "kernels/odd_whole_tmpl.h"
+#include "kernels/same_tmpl.h"
+#include "kernels/bytes_tmpl.h"
 #include "kernels/detail_tmpl.h"
 #include "kernels/step_tmpl.h"
 

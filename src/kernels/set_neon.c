@@ -14,6 +14,9 @@
 #define TMPL_HALVES   1
 #include "kernels/ops_neon_tmpl.h"
 #include "kernels/moments_tmpl.h"
+#include "kernels/odd_tmpl.h"
+#include "kernels/same_tmpl.h"
+#include "kernels/bytes_tmpl.h"
 #include "kernels/detail_tmpl.h"
 #include "kernels/step_tmpl.h"
 
@@ -24,6 +27,9 @@
 #define TMPL_HALVES   1
 #include "kernels/ops_neon_tmpl.h"
 #include "kernels/moments_tmpl.h"
+#include "kernels/odd_tmpl.h"
+#include "kernels/same_tmpl.h"
+#include "kernels/bytes_tmpl.h"
 #include "kernels/detail_tmpl.h"
 #include "kernels/step_tmpl.h"
 

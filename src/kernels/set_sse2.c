@@ -13,6 +13,9 @@
 #define TMPL_HALVES   0
 #include "kernels/ops_sse2_tmpl.h"
 #include "kernels/moments_tmpl.h"
+#include "kernels/odd_tmpl.h"
+#include "kernels/same_tmpl.h"
+#include "kernels/bytes_tmpl.h"
 #include "kernels/detail_tmpl.h"
 #include "kernels/step_tmpl.h"
 

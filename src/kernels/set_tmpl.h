@@ -3,7 +3,7 @@
  * of its own (set_*.c), built with the compiler flags of that set alone: a compiler that
  * knows the vectors of a whole file passes them in registers.
  *
- *   set_tmpl.h, ops_*_tmpl.h, moments_tmpl.h, detail_tmpl.h, step_tmpl.h     in this order
+ *   set_tmpl.h, ops_*_tmpl.h, moments_tmpl.h, odd_tmpl.h, detail_tmpl.h, step_tmpl.h
  */
 #include <float.h>
 #include <math.h>
@@ -11,6 +11,7 @@
 
 #include "kernels/kernel_set.h"
 #include "kernels/load.h"
+#include "kernels/pair_c64.h"
 
 /* Which rows of dtypes.def the kernels decode themselves. */
 #define TMPL_IF_ND_KIND_FLOAT(...) __VA_ARGS__

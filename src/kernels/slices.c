@@ -99,25 +99,34 @@ static double slice_drift(double error, double size, double floor, uint64_t leng
     return error == 0 ? 0 : sqrt(error / (size > least ? size : least));
 }
 
-static void walk_squares(const struct part_walk *walk, const unsigned char *r,
-                         const unsigned char *c, unsigned n, struct squares *ret)
+/* By the rules of pair.h, one by one. */
+static void walk_squares_exact(const struct part_walk *walk, const unsigned char *r,
+                               const unsigned char *c, unsigned n, struct squares *ret)
 {
-    struct detail_values values;
     struct pair_values all;
 
-    if (!walk->pair.is_wide &&
-        walk->slices->set->detail.read(&walk->pair, r, c, n, &values)) {
-        for (unsigned i = 0; i < n; i++) {
-            ret->error[i] = values.abs[i] * values.abs[i];
-            ret->size[i] = values.r[i] * values.r[i];
-        }
-        return;
-    }
     nd_pair_read(&walk->pair, r, c, n, &all);
     for (unsigned i = 0; i < n; i++) {
         const bool kept = all.state[i] == PAIR_KEPT;
         ret->error[i] = kept ? all.abs[i] * all.abs[i] : 0.0;
         ret->size[i] = kept ? all.r[i] * all.r[i] : 0.0;
+    }
+}
+
+static void walk_squares(const struct part_walk *walk, const unsigned char *r,
+                         const unsigned char *c, unsigned n, struct squares *ret)
+{
+    static const struct moments_pivot zeros = {0.0, 0.0};
+    double x[PAIR_STEP], y[PAIR_STEP];
+
+    if (walk->pair.is_wide) {
+        walk_squares_exact(walk, r, c, n, ret);
+        return;
+    }
+    walk->slices->set->detail.sifted(&walk->pair, r, c, n, &zeros, x, y);
+    for (unsigned i = 0; i < n; i++) {
+        ret->error[i] = (y[i] - x[i]) * (y[i] - x[i]);
+        ret->size[i] = x[i] * x[i];
     }
 }
 

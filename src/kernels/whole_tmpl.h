@@ -27,6 +27,7 @@ TMPL_INLINE unsigned TMPL(measure)(enum nd_dtype dtype_r, enum nd_dtype dtype_c,
     const size_t size_r = dtype_r == ND_DTYPE_f32 ? 4 : 2;
     const size_t size_c = dtype_c == ND_DTYPE_f32 ? 4 : 2;
     const unsigned char *const r = at->r, *const c = at->c;
+    const uintptr_t ahead_r = lanes_ahead(at, 0), ahead_c = lanes_ahead(at, 1);
     const size_t n = at->n;
     struct TMPL(ends) ends = TMPL(ends_none)();
     struct TMPL(sums) first = TMPL(sums_take)(in, 0);
@@ -35,12 +36,12 @@ TMPL_INLINE unsigned TMPL(measure)(enum nd_dtype dtype_r, enum nd_dtype dtype_c,
     TMPL_KEEP_LOOP
     for (size_t i = 0; i < n; i += MOMENTS_LANES) {
         const TMPL(vs) x = TMPL(vs_of)(dtype_r, r, i), y = TMPL(vs_of)(dtype_c, c, i);
-        __builtin_prefetch((const void *)((uintptr_t)r + LANES_AHEAD + size_r * i));
-        __builtin_prefetch((const void *)((uintptr_t)c + LANES_AHEAD + size_c * i));
+        __builtin_prefetch((const void *)(ahead_r + size_r * i));
+        __builtin_prefetch((const void *)(ahead_c + size_c * i));
         TMPL(ends_add)(&ends, x, y);
-        TMPL(sums_add)(&first, TMPL(vd_low)(x), TMPL(vd_low)(y), true);
+        TMPL(sums_add)(&first, TMPL(vd_low)(x), TMPL(vd_low)(y), TMPL(PRODUCTS));
         TMPL(sums_add)(&second, TMPL(vd_upper)(dtype_r, r, i, x),
-                       TMPL(vd_upper)(dtype_c, c, i, y), true);
+                       TMPL(vd_upper)(dtype_c, c, i, y), TMPL(PRODUCTS));
     }
     *ret_ends = ends;
     return TMPL(sums_give)(&first, 0, so_far, out, ret_largest) |
@@ -67,65 +68,69 @@ TMPL_MEASURE(bf16, f16)
 
 /* --- both sides of the same 16-bit type ------------------------------------------------- */
 
-/* One number of each kind. */
-static void TMPL(halves_fold)(const struct TMPL(halves_ends) *ends, int side,
-                              uint16_t *ret_low, uint16_t *ret_high)
+/* The least word of a side, as signed integers. */
+static __m512i TMPL(halves_least)(const unsigned char *bytes, size_t size)
 {
-    int16_t least[32], most[32];
-    uint16_t top[32];
+    __m512i least = _mm512_set1_epi16(INT16_MAX), other = least;
 
-    memcpy(least, &ends->least[side], sizeof least);
-    memcpy(most, &ends->most[side], sizeof most);
-    memcpy(top, &ends->top[side], sizeof top);
-    for (int half = 16; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) {
-            least[l] = least[l + half] < least[l] ? least[l + half] : least[l];
-            most[l] = most[l + half] > most[l] ? most[l + half] : most[l];
-            top[l] = top[l + half] > top[l] ? top[l + half] : top[l];
-        }
-    /* Of negative numbers the largest unsigned one is the least, and the least signed one
-     * the largest. */
-    *ret_low = top[0] > INT16_MAX ? top[0] : (uint16_t)least[0];
-    *ret_high = most[0] >= 0 ? (uint16_t)most[0] : (uint16_t)least[0];
+    for (size_t i = 0; i < size; i += 2 * sizeof least) {
+        least = _mm512_min_epi16(least, _mm512_loadu_si512((const void *)(bytes + i)));
+        other = _mm512_min_epi16(
+            other, _mm512_loadu_si512((const void *)(bytes + i + sizeof least)));
+    }
+    return _mm512_min_epi16(least, other);
 }
 
-static struct TMPL(ends) TMPL(ends_of_halves)(enum nd_dtype dtype,
-                                              const struct TMPL(halves_ends) *ends)
+/* Both halves of a vector of words as floats. */
+TMPL_INLINE void TMPL(halves_widen)(enum nd_dtype dtype, __m512i words, TMPL(vs) *ret)
 {
-    uint16_t ends_as_bits[MOMENTS_LANES] = {0}; /* low, high; low, high */
-    float value[MOMENTS_LANES];
-    int16_t counts[32];
-    int32_t differ[MOMENTS_LANES] = {0};
+    unsigned char bytes[sizeof words];
+
+    memcpy(bytes, &words, sizeof words);
+    ret[0] = TMPL(vs_of)(dtype, bytes, 0);
+    ret[1] = TMPL(vs_of)(dtype, bytes, MOMENTS_LANES);
+}
+
+/* Of negative numbers the largest unsigned one is the least, and the least signed one the
+ * largest: that one is looked for only where all numbers of a side have one sign. */
+TMPL_INLINE struct TMPL(ends) TMPL(ends_of_halves)(enum nd_dtype dtype,
+                                                   const struct lanes_place *at,
+                                                   const struct TMPL(halves_ends) *ends)
+{
     struct TMPL(ends) ret;
 
-    for (int side = 0; side < 2; side++)
-        TMPL(halves_fold)(ends, side, &ends_as_bits[2 * side], &ends_as_bits[2 * side + 1]);
-    TMPL(vs_store)(value, TMPL(vs_of)(dtype, (const void *)ends_as_bits, 0));
     for (int side = 0; side < 2; side++) {
-        ret.min[side] = TMPL(vs_set)(value[2 * side]);
-        ret.max[side] = TMPL(vs_set)(value[2 * side + 1]);
+        __m512i low = ends->top[side], high = ends->most[side];
+        const bool has_negative = _mm512_movepi16_mask(low) != 0;
+        const bool has_positive = ~_mm512_movepi16_mask(high) != 0;
+        TMPL(vs) lows[2], highs[2];
+        if (!has_negative)
+            low = TMPL(halves_least)(side == 0 ? at->r : at->c, 2 * at->n);
+        else if (!has_positive)
+            high = TMPL(halves_least)(side == 0 ? at->r : at->c, 2 * at->n);
+        TMPL(halves_widen)(dtype, low, lows);
+        TMPL(halves_widen)(dtype, high, highs);
+        ret.min[side] = TMPL(vs_min)(lows[0], lows[1]);
+        ret.max[side] = TMPL(vs_max)(highs[0], highs[1]);
     }
-    memcpy(counts, &ends->differ, sizeof counts);
-    for (int l = 0; l < 32; l++)
-        differ[l % MOMENTS_LANES] += counts[l];
-    memcpy(&ret.differ, differ, sizeof ret.differ);
+    ret.differ = _mm512_madd_epi16(ends->differ, _mm512_set1_epi16(1));
     return ret;
 }
 
-TMPL_INLINE void TMPL(halves_sums)(enum nd_dtype dtype, const unsigned char *r,
-                                   const unsigned char *c, struct TMPL(sums) *first,
-                                   struct TMPL(sums) *second)
+TMPL_INLINE void TMPL(halves_sums)(enum nd_dtype dtype, unsigned exact,
+                                   const unsigned char *r, const unsigned char *c,
+                                   struct TMPL(sums) *first, struct TMPL(sums) *second)
 {
     enum { NEXT = TMPL_WIDTH * 2 };
 
     if (dtype == ND_DTYPE_f16) {
-        TMPL(sums_add)(first, TMPL(vd_of_halves)(r), TMPL(vd_of_halves)(c), true);
+        TMPL(sums_add)(first, TMPL(vd_of_halves)(r), TMPL(vd_of_halves)(c), exact);
         TMPL(sums_add)(second, TMPL(vd_of_halves)(r + NEXT), TMPL(vd_of_halves)(c + NEXT),
-                       true);
+                       exact);
     } else {
         const __m256i x = TMPL(load_words)(r), y = TMPL(load_words)(c);
-        TMPL(sums_add)(first, TMPL(vd_of_even)(x), TMPL(vd_of_even)(y), true);
-        TMPL(sums_add)(second, TMPL(vd_of_odd)(x), TMPL(vd_of_odd)(y), true);
+        TMPL(sums_add)(first, TMPL(vd_of_even)(x), TMPL(vd_of_even)(y), exact);
+        TMPL(sums_add)(second, TMPL(vd_of_odd)(x), TMPL(vd_of_odd)(y), exact);
     }
 }
 
@@ -142,12 +147,14 @@ TMPL_INLINE void TMPL(halves_reorder)(struct TMPL(sums) *a, struct TMPL(sums) *b
     reorder(&a->rc, &b->rc);
 }
 
-TMPL_INLINE unsigned TMPL(measure_halves)(enum nd_dtype dtype, const struct lanes_place *at,
-                                          double so_far, const struct lanes *in,
+TMPL_INLINE unsigned TMPL(measure_halves)(enum nd_dtype dtype, unsigned exact,
+                                          const struct lanes_place *at, double so_far,
+                                          const struct lanes *in,
                                           struct TMPL(ends) *ret_ends, struct lanes *out,
                                           double *ret_largest)
 {
     const unsigned char *const r = at->r, *const c = at->c;
+    const uintptr_t ahead_r = lanes_ahead(at, 0), ahead_c = lanes_ahead(at, 1);
     const size_t size = 2 * at->n, group = 2 * MOMENTS_LANES;
     struct TMPL(halves_ends) ends = TMPL(halves_none)();
     struct TMPL(sums) first = TMPL(sums_take)(in, 0);
@@ -157,16 +164,16 @@ TMPL_INLINE unsigned TMPL(measure_halves)(enum nd_dtype dtype, const struct lane
         TMPL(halves_reorder)(&first, &second, TMPL(lanes_by_parity));
     TMPL_KEEP_LOOP
     for (size_t i = 0; i < size; i += 2 * group) {
-        __builtin_prefetch((const void *)((uintptr_t)r + LANES_AHEAD + i));
-        __builtin_prefetch((const void *)((uintptr_t)c + LANES_AHEAD + i));
+        __builtin_prefetch((const void *)(ahead_r + i));
+        __builtin_prefetch((const void *)(ahead_c + i));
         TMPL(halves_add)(&ends, r + i, c + i);
-        TMPL(halves_sums)(dtype, r + i, c + i, &first, &second);
-        TMPL(halves_sums)(dtype, r + i + group, c + i + group, &first, &second);
+        TMPL(halves_sums)(dtype, exact, r + i, c + i, &first, &second);
+        TMPL(halves_sums)(dtype, exact, r + i + group, c + i + group, &first, &second);
     }
     if (dtype == ND_DTYPE_bf16)
         TMPL(halves_reorder)(&first, &second, TMPL(lanes_in_order));
     const struct TMPL(halves_ends) found = ends; /* in memory; in the loop they were not */
-    *ret_ends = TMPL(ends_of_halves)(dtype, &found);
+    *ret_ends = TMPL(ends_of_halves)(dtype, at, &found);
     return TMPL(sums_give)(&first, 0, so_far, out, ret_largest) |
            TMPL(sums_give)(&second, TMPL_WIDTH, so_far, out, ret_largest);
 }
@@ -175,12 +182,115 @@ static unsigned TMPL(measure_f16_f16)(const struct lanes_place *at, double so_fa
                                       const struct lanes *in, struct TMPL(ends) *ret_ends,
                                       struct lanes *out, double *ret_largest)
 {
-    return TMPL(measure_halves)(ND_DTYPE_f16, at, so_far, in, ret_ends, out, ret_largest);
+    /* Multiples of 2^-24 up to here have 26 bits, and their squares 52. */
+    const double short_error = 4.0;
+    unsigned seen;
+
+    if (so_far <= short_error) {
+        seen = TMPL(measure_halves)(ND_DTYPE_f16, TMPL(PRODUCTS) | TMPL(SQUARES), at, so_far,
+                                    in, ret_ends, out, ret_largest);
+        if (seen & TMPL(ODD) || !lanes_any_above(ret_largest, short_error))
+            return seen;
+    }
+    return TMPL(measure_halves)(ND_DTYPE_f16, TMPL(PRODUCTS), at, so_far, in, ret_ends, out,
+                                ret_largest);
 }
 
 static unsigned TMPL(measure_bf16_bf16)(const struct lanes_place *at, double so_far,
                                         const struct lanes *in, struct TMPL(ends) *ret_ends,
                                         struct lanes *out, double *ret_largest)
 {
-    return TMPL(measure_halves)(ND_DTYPE_bf16, at, so_far, in, ret_ends, out, ret_largest);
+    return TMPL(measure_halves)(ND_DTYPE_bf16, TMPL(PRODUCTS), at, so_far, in, ret_ends, out,
+                                ret_largest);
+}
+
+/* --- doubles ------------------------------------------------------------------------------ */
+
+/* Extremes of both vectors together: their lanes mean nothing. */
+struct TMPL(reach) {
+    TMPL(vd) min[2], max[2], differ;
+};
+
+TMPL_INLINE void TMPL(reach_add)(struct TMPL(reach) *reach, TMPL(vd) x, TMPL(vd) y)
+{
+    reach->min[0] = TMPL(vd_min)(x, reach->min[0]);
+    reach->max[0] = TMPL(vd_max)(x, reach->max[0]);
+    reach->min[1] = TMPL(vd_min)(y, reach->min[1]);
+    reach->max[1] = TMPL(vd_max)(y, reach->max[1]);
+    reach->differ = TMPL(vd_add_unequal)(reach->differ, x, y);
+}
+
+/* Into extremes that hold no more than those of a start. */
+TMPL_INLINE uint64_t TMPL(reach_give)(const struct TMPL(reach) *reach,
+                                      struct lanes_extremes *ret)
+{
+    double counts[TMPL_WIDTH], differ = 0.0;
+
+    lanes_extremes_init(ret);
+    for (int side = 0; side < 2; side++) {
+        TMPL(vd_store)(ret->min[side], reach->min[side]);
+        TMPL(vd_store)(ret->max[side], reach->max[side]);
+    }
+    TMPL(vd_store)(counts, reach->differ);
+    for (int l = 0; l < TMPL_WIDTH; l++)
+        differ += counts[l];
+    return (uint64_t)differ;
+}
+
+TMPL_INLINE TMPL(vd) TMPL(vd_of)(const unsigned char *bytes)
+{
+    return TMPL(vd_load)((const void *)bytes);
+}
+
+static unsigned TMPL(measure_doubles)(const struct lanes_place *at, double so_far,
+                                      const struct lanes *in, struct lanes *out,
+                                      struct lanes_extremes *ret_extremes,
+                                      uint64_t *ret_differ, double *ret_largest)
+{
+    enum { NEXT = TMPL_WIDTH * sizeof(double), GROUP = 2 * NEXT };
+    const unsigned char *const r = at->r, *const c = at->c;
+    const uintptr_t ahead_r = lanes_ahead(at, 0), ahead_c = lanes_ahead(at, 1);
+    const size_t size = at->n * sizeof(double);
+    const TMPL(vd) high = TMPL(vd_set)(HUGE_VAL), low = TMPL(vd_set)(-HUGE_VAL);
+    struct TMPL(reach) reach = {{high, high}, {low, low}, TMPL(vd_set)(0.0)};
+    struct TMPL(sums) first = TMPL(sums_take)(in, 0);
+    struct TMPL(sums) second = TMPL(sums_take)(in, TMPL_WIDTH);
+
+    TMPL_KEEP_LOOP
+    for (size_t i = 0; i < size; i += GROUP) {
+        const TMPL(vd) x = TMPL(vd_of)(r + i), y = TMPL(vd_of)(c + i);
+        const TMPL(vd) u = TMPL(vd_of)(r + i + NEXT), v = TMPL(vd_of)(c + i + NEXT);
+        for (size_t line = 0; line < GROUP; line += LANES_LINE) {
+            __builtin_prefetch((const void *)(ahead_r + i + line));
+            __builtin_prefetch((const void *)(ahead_c + i + line));
+        }
+        TMPL(reach_add)(&reach, x, y);
+        TMPL(reach_add)(&reach, u, v);
+        TMPL(sums_add)(&first, x, y, 0);
+        TMPL(sums_add)(&second, u, v, 0);
+    }
+    *ret_differ = TMPL(reach_give)(&reach, ret_extremes);
+    return TMPL(sums_give)(&first, 0, so_far, out, ret_largest) |
+           TMPL(sums_give)(&second, TMPL_WIDTH, so_far, out, ret_largest);
+}
+
+/* A block of float64 pairs; false: something is odd, and nothing was added. */
+static bool TMPL(whole_doubles)(struct lanes_run *run, const struct lanes_place *block)
+{
+    double largest[MOMENTS_LANES];
+    struct lanes_extremes extremes;
+    uint64_t differ;
+    const unsigned seen =
+        TMPL(measure_doubles)(block, lanes_so_far(run), run->lanes, run->spare, &extremes,
+                              &differ, largest);
+
+    if (seen & TMPL(ODD) || lanes_may_hold_masks(run->pair, &extremes))
+        return false;
+    lanes_swap(run);
+    lanes_extremes_add(&run->extremes, &extremes);
+    run->moments->n += block->n;
+    run->moments->differ += differ;
+    if (seen & TMPL(LARGER))
+        lanes_larger(run, largest, block);
+    return true;
 }

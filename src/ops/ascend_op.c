@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ops/op.h"
+#include "ops/type_memo.h"
 #include "ops/type_name.h"
 
 #define A950  ASCEND_950
@@ -66,7 +67,7 @@ static size_t type_calls(const char *type, char *ret_plain, size_t size)
     return prefix;
 }
 
-const struct ascend_op *nd_ascend_op_for(const char *type)
+static const void *find_row(const char *type)
 {
     char plain[128];
     const size_t prefix = type_calls(type, plain, sizeof plain);
@@ -75,14 +76,30 @@ const struct ascend_op *nd_ascend_op_for(const char *type)
     return row != NULL || prefix == 0 ? row : row_of(plain + prefix);
 }
 
-bool nd_ascend_is_native(const char *type)
+const struct ascend_op *nd_ascend_op_for(const char *type)
+{
+    static _Thread_local struct type_memo met[ND_TYPE_MEMO];
+
+    return nd_type_recall(met, type, find_row);
+}
+
+/* Anything but NULL says yes. */
+static const void *find_native(const char *type)
 {
     static const char shared[] =
         "batchnorm layernorm groupnorm instancenorm rmsnorm native* cudnn*";
     char plain[128];
+    const bool is_native = type_calls(type, plain, sizeof plain) > 0 ||
+                           (row_of(plain) != NULL && !nd_type_listed(shared, plain));
 
-    return type_calls(type, plain, sizeof plain) > 0 ||
-           (row_of(plain) != NULL && !nd_type_listed(shared, plain));
+    return is_native ? shared : NULL;
+}
+
+bool nd_ascend_is_native(const char *type)
+{
+    static _Thread_local struct type_memo met[ND_TYPE_MEMO];
+
+    return nd_type_recall(met, type, find_native) != NULL;
 }
 
 const struct ascend_op *nd_ascend_default_of(const char *type, double eps, double tolerance)

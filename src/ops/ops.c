@@ -2,6 +2,7 @@
  * The operator table and the look-up by type name.
  */
 #include "ops/op.h"
+#include "ops/type_memo.h"
 #include "ops/type_name.h"
 
 #define ND_OP(word) extern const struct op nd_op_##word;
@@ -14,7 +15,7 @@ static const struct op *const ops_rows[] = {
 #undef ND_OP
 };
 
-const struct op *nd_op_for(const char *type)
+static const void *find_op(const char *type)
 {
     char plain[128];
 
@@ -24,6 +25,13 @@ const struct op *nd_op_for(const char *type)
         if (nd_type_listed(ops_rows[i]->types, plain))
             return ops_rows[i];
     return NULL;
+}
+
+const struct op *nd_op_for(const char *type)
+{
+    static _Thread_local struct type_memo met[ND_TYPE_MEMO];
+
+    return nd_type_recall(met, type, find_op);
 }
 
 double nd_op_number(const struct layer_view *layer, const char *keys, double otherwise)

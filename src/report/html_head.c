@@ -3,6 +3,7 @@
  * and where drift was first seen.
  */
 #include "report/html_parts.h"
+#include "report/text_parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -98,12 +99,15 @@ static void head_outcome(struct report_job *job, const struct nd_result *result)
 
     if (layer == NULL)
         return;
-    const char *slot =
-        outcome->slot < layer->slot_count ? layer->slots[outcome->slot].name : "";
+    struct text slot = {0};
+    nd_text_puts(&slot,
+                 outcome->slot < layer->slot_count ? layer->slots[outcome->slot].name : "");
+    nd_text_step_rank(&job->page, layer, &slot);
     head_row(job, "report.result");
     HTML_SAY(job, "report.result.drift", VALUE_TEXT("layer", layer->name),
-             VALUE_TEXT("slot", slot),
+             VALUE_TEXT("slot", slot.len == 0 ? "" : slot.bytes),
              VALUE_TEXT("drift", nd_figure_drift(outcome->drift, drift)));
+    nd_text_done(&slot);
     if (!isnan(outcome->top1_agreement)) {
         const double rows = (double)outcome->top1_rows;
         nd_html_words(job, "report.comma");

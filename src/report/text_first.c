@@ -137,7 +137,8 @@ static void first_statistics(struct page *page, const struct nd_slot *slot)
         return;
     nd_page_end(page);
     first_indent(page);
-    ND_SAY(page, INK_PLAIN, "report.lower_bound",
+    ND_SAY(page, INK_PLAIN,
+           slot->hidden_up_to > 0 ? "report.lower_bound" : "report.lower_bound.exact",
            VALUE_TEXT("hidden", nd_figure_drift(slot->hidden_up_to, hidden)));
 }
 
@@ -223,6 +224,16 @@ static void first_slices(struct page *page, const struct nd_slot *slot)
     nd_page_end(page);
 }
 
+/* Equal prints are no equal tensors. */
+static bool has_input_statistics(const struct nd_layer *layer)
+{
+    for (size_t i = 0; i < layer->slot_count; i++)
+        if (strncmp(layer->slots[i].name, "input", 5) == 0 &&
+            layer->slots[i].evidence == ND_EVIDENCE_STATISTICS)
+            return true;
+    return false;
+}
+
 const char *nd_text_entered_id(const struct nd_result *result)
 {
     const double input = result->first.input_drift;
@@ -235,7 +246,9 @@ const char *nd_text_entered_id(const struct nd_result *result)
     if (isnan(input))
         return result->first.span.points > 0 ? "report.why.span" : "report.why.origin";
     if (input == 0.0)
-        return "report.why.exact_input";
+        return has_input_statistics(&result->layers[result->first.layer])
+                   ? "report.why.exact_input.statistics"
+                   : "report.why.exact_input";
     return input <= result->policy.tiers[1] ? "report.why.entered" : "report.why.partly";
 }
 
@@ -267,21 +280,35 @@ static void first_entered(struct page *page, const struct nd_result *result)
     nd_page_end(page);
 }
 
-/* The layers around it, containers left out. */
+static bool is_same_run(const struct nd_layer *a, const struct nd_layer *b)
+{
+    return a->step == b->step && a->rank == b->rank;
+}
+
+/* The layers around it: ranks stand side by side, and those of others are passed over. */
 static void first_neighbours(struct report_job *job, const struct nd_result *result)
 {
     struct page *page = &job->page;
-    size_t first = result->first.layer, last = first;
+    const struct nd_layer *own = &result->layers[result->first.layer];
+    size_t first = own->index, last = first, shown = 0;
 
-    for (size_t shown = 0; first > 0 && shown < BEFORE; shown++)
-        first--;
-    for (size_t shown = 0; last + 1 < result->layer_count && shown < AFTER; shown++)
-        last++;
+    for (size_t i = own->index; i-- > 0 && shown < BEFORE;)
+        if (is_same_run(&result->layers[i], own)) {
+            first = i;
+            shown++;
+        }
+    shown = 0;
+    for (size_t i = own->index + 1; i < result->layer_count && shown < AFTER; i++)
+        if (is_same_run(&result->layers[i], own)) {
+            last = i;
+            shown++;
+        }
     struct layer_table table;
     nd_text_table_plan(job, result, first, last, &table);
     nd_text_table_head(page, &table);
     for (size_t i = first; i <= last; i++)
-        nd_text_table_row(job, &table, &result->layers[i]);
+        if (is_same_run(&result->layers[i], own))
+            nd_text_table_row(job, &table, &result->layers[i]);
 }
 
 void nd_text_first(struct report_job *job, const struct nd_result *result)

@@ -212,14 +212,16 @@ static void head_outcome(struct page *page, const struct nd_result *result)
     const struct nd_outcome *outcome = &result->outcome;
     const struct nd_layer *layer = nd_result_layer(result, outcome->layer);
     char drift[FIGURE_SIZE];
+    struct text slot = {0};
 
     if (layer == NULL)
         return;
     nd_text_label(page, "report.result");
-    const char *slot =
-        outcome->slot < layer->slot_count ? layer->slots[outcome->slot].name : "";
+    nd_text_puts(&slot,
+                 outcome->slot < layer->slot_count ? layer->slots[outcome->slot].name : "");
+    nd_text_step_rank(page, layer, &slot);
     ND_SAY(page, INK_PLAIN, "report.result.drift", VALUE_TEXT("layer", layer->name),
-           VALUE_TEXT("slot", slot),
+           VALUE_TEXT("slot", slot.len == 0 ? "" : slot.bytes),
            VALUE_TEXT("drift", nd_figure_drift(outcome->drift, drift)));
     if (!isnan(outcome->top1_agreement)) {
         const double rows = (double)outcome->top1_rows;
@@ -229,6 +231,7 @@ static void head_outcome(struct page *page, const struct nd_result *result)
                VALUE_NUMBER("rows", rows));
     }
     nd_page_end(page);
+    nd_text_done(&slot);
 }
 
 const char *nd_text_fails(const struct page *page, const struct nd_layer *layer)

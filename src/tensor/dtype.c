@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/round.h"
+
 static const struct dtype_info infos[ND_DTYPE_COUNT] = {
 #define ND_DTYPE(word, size, name, kind, digits, emax)                                   \
     [ND_DTYPE_##word] = {#word, name, size, kind, digits, emax},
@@ -61,11 +63,13 @@ enum nd_dtype nd_dtype_by_name(const char *name, size_t len)
 {
     if (!name_drop(&name, &len, "torch.") && !name_drop(&name, &len, "mindspore."))
         (void)name_drop(&name, &len, "dt_");
+    const char first = len == 0 ? '\0' : (char)(*name | 0x20); /* most rows begin unlike it */
     for (int i = 0; i < ND_DTYPE_COUNT; i++)
-        if (name_is(name, len, infos[i].name) || name_is(name, len, infos[i].word))
+        if ((*infos[i].name == first && name_is(name, len, infos[i].name)) ||
+            (*infos[i].word == first && name_is(name, len, infos[i].word)))
             return (enum nd_dtype)i;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-        if (name_is(name, len, spellings[i].name))
+        if (*spellings[i].name == first && name_is(name, len, spellings[i].name))
             return spellings[i].dtype;
     return ND_DTYPE_NONE;
 }
@@ -84,7 +88,7 @@ double nd_dtype_max(enum nd_dtype dtype)
         return 0;
     if (dtype == ND_DTYPE_f8e4m3fn)
         return 448; /* 1.75 * 2^8: the all-ones significand there is NaN */
-    return ldexp(2.0 - ldexp(1.0, 1 - infos[dtype].digits), infos[dtype].emax);
+    return (2.0 - nd_round_power(1 - infos[dtype].digits)) * nd_round_power(infos[dtype].emax);
 }
 
 enum nd_dtype nd_dtype_coarser(enum nd_dtype a, enum nd_dtype b)
@@ -99,12 +103,13 @@ double nd_dtype_round(enum nd_dtype dtype, double value)
     if (dtype == ND_DTYPE_NONE || infos[dtype].kind != ND_KIND_FLOAT || !isfinite(value) ||
         value == 0 || dtype == ND_DTYPE_f64)
         return value;
-    const int emin = dtype == ND_DTYPE_f8e4m3fn ? -6 : 1 - infos[dtype].emax;
-    int       exponent;
-    frexp(value, &exponent); /* value = m * 2^exponent, 0.5 <= |m| < 1 */
-    exponent = exponent - 1 < emin ? emin : exponent - 1;
-    const double quantum = ldexp(1.0, exponent - infos[dtype].digits + 1);
-    const double rounded = nearbyint(value / quantum) * quantum;
+    if (dtype == ND_DTYPE_f32)
+        return (double)(float)value;
+    const int    digits = infos[dtype].digits;
+    const int    emin = dtype == ND_DTYPE_f8e4m3fn ? -6 : 1 - infos[dtype].emax;
+    const double rounded = fabs(value) >= nd_round_power(emin)
+                               ? nd_round_digits(value, digits)
+                               : nd_round_to_unit(value, nd_round_power(emin - digits + 1));
     if (fabs(rounded) <= nd_dtype_max(dtype))
         return rounded;
     return dtype == ND_DTYPE_f8e4m3fn ? (double)NAN : copysign((double)INFINITY, value);

@@ -6,16 +6,14 @@
  * row after row would load every cache line once for each of them.  So rows advance
  * together, a piece at a time: what one row brings into the cache the next ones find there.
  */
+#include "tensor/gather_bundle.h"
 #include "tensor/gather_copy.h"
-#include "tensor/gather_plan.h"
-#include "tensor/gather_turn.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
     GATHER_ROWS = 64,  /* rows that advance together: a block of FRACTAL_NZ and to spare */
-    GATHER_MOST = 256, /* where rows that lie beside each other stand that far apart */
     GATHER_PIECE = 64, /* elements of each: all pieces' lines stay in a 32 KiB cache */
     GATHER_BLOCKS = 256, /* the same where a row lies in blocks: fewer, longer runs */
 };
@@ -116,85 +114,18 @@ struct span {
     unsigned char *out; /* where element `from` goes */
 };
 
-/* Copies a piece of `edge` rows, where they are such columns; else returns false. */
-static bool rows_turn(const struct gather_plan *plan, const struct span *spans,
-                      unsigned edge, uint64_t from, uint64_t n, unsigned char *out,
-                      uint64_t row)
-{
-    const struct axis_map *axis = &plan->axis[plan->rank - 1];
-    const int64_t line = axis->outer * (int64_t)plan->size;
-    uint64_t done = 0;
-
-    if (plan->link != NULL || axis->block != 1 || axis->outer < (int64_t)edge)
-        return false;
-    for (unsigned r = 1; r < edge; r++)
-        if (spans[r].row.at != spans[r - 1].row.at + plan->size)
-            return false;
-    for (; done + edge <= n; done += edge)
-        (edge == 8 ? turn_half : turn_word)(spans[0].row.at + (int64_t)(from + done) * line,
-                                            line, out + done * plan->size, row);
-    for (unsigned r = 0; r < edge && done < n; r++)
-        row_copy(plan, &spans[r].row, from + done, n - done,
-                 out + r * row + done * plan->size);
-    return true;
-}
-
-/* Do rows hold the elements, and go one behind the other in even steps? */
-static bool spans_cover(const struct span *spans, unsigned edge, uint64_t from, uint64_t to)
-{
-    for (unsigned r = 0; r < edge; r++)
-        if (spans[r].from > from || spans[r].to < to || spans[r].from != spans[0].from ||
-            (r > 1 && spans[r].out - spans[r - 1].out != spans[1].out - spans[0].out))
-            return false;
-    return true;
-}
-
 /* The elements [from, to) of `n` rows. */
 static void spans_copy(const struct gather_plan *plan, const struct span *spans, unsigned n,
                        uint64_t from, uint64_t to)
 {
-    const unsigned edge = plan->size == 2 ? 8 : plan->size == 4 ? 4 : 0, size = plan->size;
-
-    for (unsigned r = 0; r < n;) {
+    for (unsigned r = 0; r < n; r++) {
         const struct span *span = &spans[r];
         const uint64_t first = span->from > from ? span->from : from;
         const uint64_t last = span->to < to ? span->to : to;
-        if (edge > 0 && r + edge <= n && spans_cover(span, edge, from, to) &&
-            rows_turn(plan, span, edge, from, to - from,
-                      span->out + (from - span->from) * size,
-                      (uint64_t)(span[1].out - span->out))) {
-            r += edge;
-            continue;
-        }
         if (first < last)
             row_copy(plan, &span->row, first, last - first,
-                     span->out + (first - span->from) * size);
-        r++;
+                     span->out + (first - span->from) * plan->size);
     }
-}
-
-/* How many rows stand between two that lie beside each other (the depths of NDC1HWC0); 1:
- * none do, or they follow at once. */
-static unsigned plan_apart(const struct gather_plan *plan)
-{
-    const uint32_t axis = nd_plan_side_by_side(plan);
-    uint64_t apart = 1;
-
-    for (uint32_t k = axis + 1; k + 1 < plan->rank; k++)
-        apart *= plan->dim[k];
-    return apart <= GATHER_MOST / 4 ? (unsigned)apart : 1;
-}
-
-/* Puts rows that lie beside each other one behind the other. */
-static void spans_sort(struct span *spans, unsigned n, unsigned apart)
-{
-    struct span sorted[GATHER_MOST];
-    unsigned count = 0;
-
-    for (unsigned first = 0; first < apart; first++)
-        for (unsigned i = first; i < n; i += apart)
-            sorted[count++] = spans[i];
-    memcpy(spans, sorted, n * sizeof *spans);
 }
 
 /* `count` elements from `from` on in the row of index, in pieces of many rows. */
@@ -204,13 +135,12 @@ static void rows_gather(const struct gather_plan *plan, uint64_t *index, uint64_
     const uint64_t dim = plan->dim[plan->rank - 1];
     const uint64_t piece =
         plan->axis[plan->rank - 1].block > 1 ? GATHER_BLOCKS : GATHER_PIECE;
-    const unsigned apart = plan_apart(plan), rows = apart > 1 ? GATHER_MOST : GATHER_ROWS;
-    struct span spans[GATHER_MOST];
+    struct span spans[GATHER_ROWS];
 
     while (count > 0) {
         unsigned n = 0;
         uint64_t low = dim, high = 0;
-        for (; n < rows && count > 0; n++) {
+        for (; n < GATHER_ROWS && count > 0; n++) {
             const uint64_t left = dim - from, take = left < count ? left : count;
             spans[n] = (struct span){row_at(plan, index), from, from + take, out};
             low = from < low ? from : low;
@@ -220,8 +150,6 @@ static void rows_gather(const struct gather_plan *plan, uint64_t *index, uint64_
             from = 0;
             row_next(plan, index);
         }
-        if (apart > 1)
-            spans_sort(spans, n, apart);
         for (uint64_t at = low - low % piece; at < high; at += piece)
             spans_copy(plan, spans, n, at, at + piece < high ? at + piece : high);
     }
@@ -247,20 +175,12 @@ static void gather_mapped(const struct tensor_view *view, uint64_t first, uint64
 {
     uint64_t index[ND_MAX_RANK] = {0};
     struct gather_plan plan;
-    struct slab slab;
+    struct bundles bundles;
 
     nd_plan_make(view, &plan);
-    if (plan.size <= 8 && nd_slab_make(&plan, &slab)) {
-        /* up to the slab's first whole step, the steps, and what is left */
-        uint64_t head = (slab.tail - first % slab.tail) % slab.tail;
-        head = head < count ? head : count;
-        rows_gather(&plan, index, plan_index(&plan, first, index), head, out);
-        (void)plan_index(&plan, first + head, index);
-        const uint64_t done = head + nd_slabs_gather(&plan, &slab, index, count - head,
-                                                     out + head * plan.size);
-        first += done;
-        count -= done;
-        out += done * plan.size;
+    if (nd_bundles_make(&plan, &bundles)) {
+        nd_bundles_gather(&bundles, first, count, out);
+        return;
     }
     const uint64_t from = plan_index(&plan, first, index);
     rows_gather(&plan, index, from, count, out);
@@ -269,17 +189,23 @@ static void gather_mapped(const struct tensor_view *view, uint64_t first, uint64
 uint64_t nd_view_reach(const struct tensor_view *view)
 {
     struct gather_plan plan;
+    struct bundles bundles;
 
     if (view->contiguous)
         return 1;
     nd_plan_make(view, &plan);
-    const uint32_t axis = nd_plan_side_by_side(&plan);
-    if (plan.link != NULL || axis >= plan.rank)
-        return 1;
-    const uint64_t line = 64 / plan.size + (64 % plan.size > 0);
-    uint64_t beside = plan.axis[axis].block == 1 ? plan.dim[axis] : plan.axis[axis].block;
-    beside = beside < line ? beside : line;
-    return beside * nd_plan_tail(&plan, axis);
+    return nd_bundles_make(&plan, &bundles) ? nd_bundles_reach(&bundles) : 1;
+}
+
+uint64_t nd_view_cut(const struct tensor_view *view, uint64_t first, uint64_t most)
+{
+    struct gather_plan plan;
+    struct bundles bundles;
+
+    if (view->contiguous)
+        return most;
+    nd_plan_make(view, &plan);
+    return nd_bundles_make(&plan, &bundles) ? nd_bundles_cut(&bundles, first, most) : most;
 }
 
 /* --- elements ------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
                sizeof(type));
 
 /* n elements of `size` bytes, `step` elements apart. */
-static void copy_strided(const unsigned char *in, int64_t step, uint64_t n, unsigned size,
+static inline void copy_strided(const unsigned char *in, int64_t step, uint64_t n, unsigned size,
                          unsigned char *out)
 {
     if (step == 1) {
@@ -54,7 +54,7 @@ enum { BLOCKS_AHEAD = 256 };
     }
 
 /* n whole blocks of so many bytes, `step` bytes apart. */
-static void copy_blocks(const unsigned char *at, int64_t step, uint64_t n, uint64_t bytes,
+static inline void copy_blocks(const unsigned char *at, int64_t step, uint64_t n, uint64_t bytes,
                         unsigned char *out)
 {
     switch (bytes) {

@@ -3,6 +3,18 @@
  */
 #include "tensor/gather_plan.h"
 
+/* Blocks that follow each other as their elements do are none. */
+static struct axis_map plan_even(const struct axis_map *axis)
+{
+    int64_t step;
+
+    if (axis->block > 1 &&
+        !__builtin_mul_overflow((int64_t)axis->block, axis->inner, &step) &&
+        step == axis->outer)
+        return (struct axis_map){.block = 1, .outer = axis->inner};
+    return *axis;
+}
+
 static bool plan_merges(const struct gather_plan *plan, const struct axis_map *axis,
                         uint64_t dim)
 {
@@ -26,19 +38,20 @@ void nd_plan_make(const struct tensor_view *view, struct gather_plan *ret_plan)
     for (uint32_t k = 0; k < view->shape.rank; k++) {
         const bool linked = link != NULL && (link->from == k || link->to == k);
         const uint64_t dim = view->shape.dim[k];
+        const struct axis_map axis = plan_even(&view->axis[k]);
         if (dim == 1)
             continue;
         if (!linked && ret_plan->rank > 0 && ret_plan->from != ret_plan->rank - 1 &&
             ret_plan->to != ret_plan->rank - 1 &&
-            plan_merges(ret_plan, &view->axis[k], dim)) {
+            plan_merges(ret_plan, &axis, dim)) {
             ret_plan->dim[ret_plan->rank - 1] *= dim;
-            ret_plan->axis[ret_plan->rank - 1].outer = view->axis[k].outer;
+            ret_plan->axis[ret_plan->rank - 1].outer = axis.outer;
             continue;
         }
         if (linked)
             *(link->from == k ? &ret_plan->from : &ret_plan->to) = ret_plan->rank;
         ret_plan->dim[ret_plan->rank] = dim;
-        ret_plan->axis[ret_plan->rank++] = view->axis[k];
+        ret_plan->axis[ret_plan->rank++] = axis;
     }
     if (ret_plan->rank == 0) {
         ret_plan->dim[ret_plan->rank] = 1;

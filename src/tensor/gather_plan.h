@@ -24,23 +24,4 @@ uint64_t nd_plan_tail(const struct gather_plan *plan, uint32_t axis);
 /* The axis whose elements lie side by side; plan->rank: none. */
 uint32_t nd_plan_side_by_side(const struct gather_plan *plan);
 
-/*
- * Short rows whose elements lie far apart, under an axis whose elements lie side by side
- * (FRACTAL_Z of a 3x3 kernel): a block of that axis and what follows it in logical order is
- * a small matrix, read along its lines.
- */
-enum { SLAB_TAIL = 32 };
-
-struct slab {
-    uint32_t axis;
-    uint64_t block, tail; /* elements side by side; elements of the axes behind */
-    int64_t step[SLAB_TAIL];
-};
-
-bool nd_slab_make(const struct gather_plan *plan, struct slab *ret_slab);
-/* Copies as many whole steps of the slab's axis, from index on, as the count holds; returns
- * the elements that are done. */
-uint64_t nd_slabs_gather(const struct gather_plan *plan, const struct slab *slab,
-                         uint64_t *index, uint64_t count, unsigned char *out);
-
 #endif

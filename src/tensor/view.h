@@ -88,6 +88,8 @@ void nd_view_gather(const struct tensor_view *view, uint64_t first, uint64_t cou
 /* How many elements of logical order share their cache lines with one another: gathering
  * fewer at a time loads lines more than once.  1: no need. */
 uint64_t nd_view_reach(const struct tensor_view *view);
+/* How many of at most `most` elements from `first` on are best gathered together. */
+uint64_t nd_view_cut(const struct tensor_view *view, uint64_t first, uint64_t most);
 /* What nd_view_gather() copies, as doubles (complex: two each). */
 void nd_view_decode(const struct tensor_view *view, uint64_t first, uint64_t count, double *dst);
 /* One element by flat index; a complex one as its modulus. */
@@ -145,5 +147,12 @@ const struct slot_view *nd_layer_slot(const struct layer_view *layer, const char
 struct layer_pair_view {
     const struct layer_view *side[2]; /* reference, candidate */
 };
+
+/*
+ * The pairs by number.  Views are made as they are asked for: a pair and all that it points
+ * to stay until the same worker looks at one that is ND_LOOK_REACH or more away.
+ */
+enum { ND_LOOK_REACH = 128 };
+typedef const struct layer_pair_view *nd_look_fn(void *layers, unsigned worker, size_t index);
 
 #endif

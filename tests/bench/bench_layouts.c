@@ -2,7 +2,7 @@
  * Comparing through a device layout beside comparing contiguous bytes: one thread, nearly the
  * same values, both in memory.  Prints GB/s of logical bytes of both sides, and the ratio.
  *
- *   bench_layouts [NAME]...    only the rows whose name contains one of these
+ *   bench_layouts [TEXT]...    only the rows that contain one of these ("NHWC float32 [8,")
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -110,6 +110,16 @@ static int measure_row(const struct row *row)
     return 0;
 }
 
+/* Does the row, "NHWC float32 [8, 3, 512, 512]", contain the words? */
+static int row_matches(const struct row *row, const char *words)
+{
+    char shape[400], text[480];
+
+    snprintf(text, sizeof text, "%s %s %s", row->layout, nd_dtype_info(row->dtype)->name,
+             nd_shape_text(&row->logical, shape, sizeof shape));
+    return strstr(text, words) != NULL;
+}
+
 int main(int argc, char **argv)
 {
     int status = 0;
@@ -117,7 +127,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int chosen = argc == 1;
         for (int k = 1; k < argc; k++)
-            chosen |= strstr(rows[i].layout, argv[k]) != NULL;
+            chosen |= row_matches(&rows[i], argv[k]);
         if (chosen)
             status |= measure_row(&rows[i]);
     }

@@ -3,7 +3,8 @@
 #
 #   sh tests/bench/run.sh [BUILD-FOLDER]      default: build/
 #
-# NORMDIFF_BENCH_LARGE=1 goes on to a pair of 20 GB; NORMDIFF_BENCH_QUICK=1 takes small files;
+# NORMDIFF_BENCH_LARGE=1 goes on to pairs of 20 GB and of 11 GB (the diagnosis);
+# NORMDIFF_BENCH_QUICK=1 takes small files;
 # NORMDIFF_MSPROBE names the msprobe program (package mindstudio-probe) of a virtual
 # environment where it is not in PATH.  TMPDIR says where the files go.
 set -eu
@@ -25,7 +26,11 @@ sed -n 's/^model name.*: //p' /proc/cpuinfo | sort | uniq -c
 "$python" "$bench/growth.py" "$build/normdiff" "$build/tests/bench/bench_index" \
     "$build/tests/bench/bench_inflate" ${NORMDIFF_BENCH_LARGE:+--large} \
     ${msprobe:+--msprobe "$msprobe"}
+with_torch=python3
+"$with_torch" -c 'import torch' 2>/dev/null || with_torch=/usr/bin/python3
+"$with_torch" "$bench/diagnosis.py" "$build/tests/bench/bench_diagnosis" \
+    ${NORMDIFF_BENCH_QUICK:+--quick} ${NORMDIFF_BENCH_LARGE:+--large}
 echo '== kernels, from cache and from memory'
-"$build/tests/kernels/test_check_kernels" --bench 2>/dev/null | head -n 40
+"$build/tests/kernels/test_check_kernels" --bench 2>/dev/null | head -n 60
 echo '== device layouts beside contiguous bytes'
 "$build/tests/bench/bench_layouts"

@@ -220,6 +220,12 @@ void scene_slot(struct scene *scene, const char *name, enum nd_dtype real, uint3
     slot_metrics(scene, slot, count, values[0], values[1]);
 }
 
+static const struct layer_pair_view *scene_look(void *layers, unsigned worker, size_t index)
+{
+    (void)worker;
+    return &((const struct layer_pair_view *)layers)[index];
+}
+
 const struct diagnosis *scene_diagnose(struct scene *scene)
 {
     struct nd_error error;
@@ -244,7 +250,8 @@ const struct diagnosis *scene_diagnose(struct scene *scene)
     scene->result.layers = scene->list;
     scene->result.layer_count = scene->count;
     const struct diagnosis_input input = {
-        .result = &scene->result, .layers = scene->pairs, .max_mem = 1u << 28, .jobs = 2};
+        .result = &scene->result, .look = scene_look, .layers = scene->pairs,
+        .max_mem = 1u << 28, .jobs = 2};
     return nd_diagnose(&input, over, scene->arena, &scene->diagnosis, &error) == ND_OK
                ? &scene->diagnosis
                : NULL;

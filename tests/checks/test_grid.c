@@ -51,6 +51,24 @@ static void a_type_is_no_narrower_than_itself(void **state)
     assert_int_equal(nd_grid_of(&shares, ND_DTYPE_i32), GRID_NONE);
 }
 
+static void grids_of_the_matrix_units_round_halves_to_even(void **state)
+{
+    (void)state;
+    /* TF32 has 11 digits: 1 and 1 + 2^-10 are neighbours. */
+    assert_true(nd_grid_round(GRID_TF32, 1 + 0x1p-11) == 1);
+    assert_true(nd_grid_round(GRID_TF32, 1 + 0x1.8p-10) == 1 + 0x1p-9);
+    assert_true(nd_grid_round(GRID_TF32, 1 + 0x1.0000001p-11) == 1 + 0x1p-10);
+    assert_true(nd_grid_round(GRID_TF32, -(2 - 0x1p-12)) == -2);
+    assert_true(nd_grid_round(GRID_HF32, 1 + 0x1p-12) == 1); /* 12 digits */
+    assert_true(nd_grid_round(GRID_HF32, 1 + 0x1.8p-11) == 1 + 0x1p-10);
+    /* Their range is not looked at. */
+    assert_true(nd_grid_round(GRID_HF32, 0x1.801p-1060) == 0x1.8p-1060);
+    assert_true(nd_grid_round(GRID_HF32, 0x1.fffffffffffffp1023) == HUGE_VAL);
+    assert_true(nd_grid_round(GRID_TF32, 0x1.ffffp500) == 0x1p501);
+    assert_true(nd_grid_round(GRID_TF32, -HUGE_VAL) == -HUGE_VAL);
+    assert_true(isnan(nd_grid_round(GRID_TF32, (double)NAN)));
+}
+
 static void zeros_and_infinities_are_no_evidence(void **state)
 {
     const struct nd_shape shape = {.rank = 1, .dim = {COUNT}};
@@ -84,6 +102,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_grid_holds_as_many_digits_as_its_format),
         cmocka_unit_test(a_type_is_no_narrower_than_itself),
+        cmocka_unit_test(grids_of_the_matrix_units_round_halves_to_even),
         cmocka_unit_test(zeros_and_infinities_are_no_evidence),
         cmocka_unit_test(rounding_goes_to_the_nearest_and_ties_to_even),
     };

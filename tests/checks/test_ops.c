@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -87,6 +88,31 @@ static void a_type_is_recognised_under_the_names_of_many_frameworks(void **state
     }
     assert_null(nd_op_for("MyOwnBlock"));
     assert_null(nd_op_for(""));
+}
+
+/* More types than are kept, and longer ones, asked for in two orders. */
+static void an_operator_is_the_same_whatever_was_asked_before(void **state)
+{
+    enum { TYPES = 300, WORD = 96 };
+    static char types[TYPES][WORD];
+    const struct op *first[TYPES];
+
+    (void)state;
+    for (int i = 0; i < TYPES; i++)
+        snprintf(types[i], WORD, "%s%.*s%d%s", i % 3 == 0 ? "Fused" : "", i % 7 * 10,
+                 "_________________________________________________________________", i,
+                 i % 3 == 2 ? "Thing" : i % 2 == 0 ? "LayerNorm" : "RMSNorm");
+    for (int i = 0; i < TYPES; i++)
+        first[i] = nd_op_for(types[i]);
+    for (int i = TYPES; i-- > 0;) {
+        const struct op *const op = nd_op_for(types[i]);
+        assert_ptr_equal(op, first[i]);
+        assert_ptr_equal(nd_op_for(types[i]), op);
+        if (i % 3 == 2)
+            assert_null(op);
+        else
+            assert_string_equal(op->name, i % 2 == 0 ? "layernorm" : "rmsnorm");
+    }
 }
 
 static void check_norm(const char *type, uint32_t rank, const uint64_t *dim,
@@ -289,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gemma_scales_by_one_plus_weight_and_its_neighbours_do_not),
         cmocka_unit_test(a_type_is_recognised_under_the_names_of_many_frameworks),
+        cmocka_unit_test(an_operator_is_the_same_whatever_was_asked_before),
         cmocka_unit_test(layernorm_is_what_numpy_makes_of_it),
         cmocka_unit_test(rmsnorm_subtracts_no_mean),
         cmocka_unit_test(batchnorm_takes_a_channel_over_the_batch),

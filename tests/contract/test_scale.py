@@ -107,6 +107,23 @@ class Streams(Folder):
         report = self.report(*names, code=1)
         self.assertEqual([(x["name"], x["fails"]) for x in report["layers"]], [("bad", "unreadable"), ("good", None)])
 
+    def test_a_byte_that_flipped_anywhere_in_a_large_stored_member_is_found_on_any_number_of_threads(self):
+        a = np.random.default_rng(4).standard_normal((3 << 20) + 5).astype(np.float32)  # parts of 4 MB and a bit
+        names = [self.write("%d.npz" % k, False, x=a) for k in range(2)]
+        with open(names[1], "rb") as file:
+            data = bytearray(file.read())
+        for jobs in ("1", "3"):
+            self.assertEqual(self.report(*names, "-j", jobs, code=0)["summary"]["exact"], 1)
+        for at in (1 << 20, 6 << 20, 11 << 20, data.rindex(b"PK\1\2") - 1):
+            data[at] ^= 16
+            with open(names[1], "wb") as file:
+                file.write(data)
+            data[at] ^= 16
+            for jobs in ("1", "3"):
+                report = self.report(*names, "-j", jobs, code=1)
+                self.assertEqual(report["layers"][0]["fails"], "unreadable")
+                self.assertIn("CRC-32", report["coverage"]["skipped"][0]["reason"])
+
     def test_a_fault_in_a_deflated_pair_has_its_details(self):
         a = np.random.default_rng(3).standard_normal((64, 5000)).astype(np.float32)
         b = a.copy()
@@ -115,6 +132,28 @@ class Streams(Folder):
         slot = self.report(*packed)["layers"][0]["slots"][0]
         self.assertEqual(slot["worst"][0]["index"], [7, 11])
         self.assertEqual(slot["metrics"]["max_abs_index"], [7, 11])
+
+
+class Prints(Folder):
+    def test_values_beside_a_log_are_summed_up_alike_on_any_number_of_threads(self):
+        random = np.random.default_rng(6)
+        values = {"m%d" % i: random.standard_normal(50000 + i).astype(np.float32) for i in range(9)}
+        self.write("values.npz", False, **values)
+        with open(self.path("run.log"), "w") as file:
+            for name, v in values.items():
+                file.write("%s: max=%.9e, min=%.9e, mean=%.9e, norm=%.9e\n" %
+                           (name, v.max(), v.min(), v.mean(dtype="f8"), 1.001 * np.linalg.norm(v.astype("f8"))))
+        for pair in (("values.npz", "run.log"), ("run.log", "values.npz")):
+            pair = [self.path(name) for name in pair]
+            one = self.report(*pair, "-j", "1")
+            for jobs in ("2", "7"):
+                self.assertEqual(self.report(*pair, "-j", jobs), one)
+            for layer, (name, v) in zip(one["layers"], values.items()):
+                slot = layer["slots"][0]
+                self.assertEqual((layer["name"], slot["evidence"]), (name, "statistics"))
+                printed, computed = slot["metrics"]["norm"], np.linalg.norm(v.astype("f8"))
+                mine = printed["reference" if pair[0].endswith("npz") else "candidate"]
+                self.assertAlmostEqual(mine / computed, 1, delta=1e-12)
 
 
 class Top1(Folder):
@@ -171,6 +210,23 @@ class Memory(Folder):
         peak = self.peak(self.path("a"), self.path("b"))
         self.assertLess(peak, (64 << 20) + count * 4096)
         self.assertGreater(peak, 1 << 20)  # the figure is one
+
+    def test_statistics_take_six_times_their_text_at_the_most(self):
+        if self.sanitized():
+            self.skipTest("AddressSanitizer keeps what is freed")
+        size = 0
+        for side, shift in (("a", 0.0), ("b", 1e-5)):
+            tensor = {"type": "torch.Tensor", "dtype": "torch.bfloat16", "shape": [4, 128, 768], "Max": 3.5 + shift,
+                      "Min": -3.25, "Mean": 1e-3, "Norm": 400.0, "requires_grad": False}
+            data = {"Functional.linear.%d.forward" % i: {"input_args": [tensor, tensor], "input_kwargs": {},
+                                                         "output": [tensor]} for i in range(10000)}
+            os.mkdir(self.path(side))
+            with open(self.path(side + "/dump.json"), "w") as file:
+                json.dump({"task": "statistics", "level": "L1", "framework": "pytorch", "data": data}, file, indent=1)
+            size += os.path.getsize(self.path(side + "/dump.json"))
+        peak = self.peak(self.path("a"), self.path("b"))
+        self.assertLess(peak, 6 * size)
+        self.assertGreater(peak, size // 2)  # the figure is one
 
     def test_a_large_deflated_pair_takes_no_memory_of_its_size(self):
         if self.sanitized():

@@ -312,7 +312,7 @@ static void shapes_may_be_unpacked_missing_or_dynamic(void **state)
     (void)state;
     open_seed("unpacked");
     char text[400];
-    assert_string_equal(nd_shape_text(&slot_of("output.0")->logical, text, sizeof text),
+    assert_string_equal(nd_shape_text(slot_of("output.0")->logical, text, sizeof text),
                         "[1, 2]");
     done();
     cann_build_tensor(

@@ -703,6 +703,16 @@ static void malformed_json_is_refused_by_place(void **state)
             fail_msg("accepted: %s", texts[i]);
 }
 
+static void of_records_that_stand_there_twice_the_first_by_name_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of("{\"task\": \"tensor\", \"level\": \"L1\", \"data\": {"
+                               "\"z\": {}, \"q\": {}, \"z\": {}, \"b.0\": {}, \"q\": {}, "
+                               "\"b.0\": {}, \"a\": {}}}"),
+                     ND_ERR_MALFORMED);
+    assert_string_equal(error.found, "b.0 twice");
+}
+
 static void deep_nesting_is_refused_by_its_limit(void **state)
 {
     struct bytes text = {0};
@@ -768,6 +778,7 @@ int main(void)
         cmocka_unit_test(a_broken_aid_is_ignored_and_listed),
         cmocka_unit_test(both_forms_of_stacks_are_read),
         cmocka_unit_test(malformed_json_is_refused_by_place),
+        cmocka_unit_test(of_records_that_stand_there_twice_the_first_by_name_is_named),
         cmocka_unit_test(deep_nesting_is_refused_by_its_limit),
         cmocka_unit_test(a_tensor_of_seventeen_dimensions_is_a_broken_one),
         cmocka_unit_test(a_dump_without_records_says_so),

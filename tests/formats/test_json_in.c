@@ -113,6 +113,36 @@ static void text_that_a_c_string_cannot_hold_or_that_is_no_utf8_is_refused(void 
         assert_parse_fails(rows[i], ND_ERR_MALFORMED, "byte 1");
 }
 
+/* A string of n letters with one byte, or one pair of them, at each of its places. */
+static void each_byte_of_a_string_is_looked_at_wherever_it_stands(void **state)
+{
+    char text[64];
+
+    (void)state;
+    for (int n = 2; n <= 20; n++)
+        for (int k = 0; k + 1 < n; k++) {
+            char at[16];
+            snprintf(text, sizeof text, "\"%.*s\"", n, "abcdefghijklmnopqrstuvwxyz");
+            snprintf(at, sizeof at, "byte %d", k + 1);
+            text[k + 1] = '\x1f';
+            assert_parse_fails(text, ND_ERR_MALFORMED, at);
+            text[k + 1] = '\xff';
+            assert_parse_fails(text, ND_ERR_MALFORMED, at);
+            memcpy(text + k + 1, "\xc3\xa9", 2);
+            cJSON *root = parsed(text, false);
+            assert_int_equal(strlen(root->valuestring), n);
+            cJSON_Delete(root);
+            memcpy(text + k + 1, "\\\"", 2);
+            root = parsed(text, false);
+            assert_int_equal(strlen(root->valuestring), n - 1);
+            assert_int_equal(root->valuestring[k], '"');
+            cJSON_Delete(root);
+            text[k + 1] = '"'; /* ends here, and what follows is no JSON */
+            snprintf(at, sizeof at, "byte %d", k + 2);
+            assert_parse_fails(text, ND_ERR_MALFORMED, at);
+        }
+}
+
 static void escapes_are_decoded(void **state)
 {
     cJSON *root =
@@ -351,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_that_are_no_json_are_refused_where_they_go_wrong),
         cmocka_unit_test(text_that_a_c_string_cannot_hold_or_that_is_no_utf8_is_refused),
+        cmocka_unit_test(each_byte_of_a_string_is_looked_at_wherever_it_stands),
         cmocka_unit_test(escapes_are_decoded),
         cmocka_unit_test(scanned_text_decodes_and_compares_by_its_meaning),
         cmocka_unit_test(keys_that_repeat_are_refused_where_the_second_stands),

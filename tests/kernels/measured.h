@@ -34,11 +34,11 @@ static inline struct nd_moments sides_measure(const struct sides *sides,
                                               const struct moments_policy *policy)
 {
     const struct tensor_view r = sides_view(sides, 0), c = sides_view(sides, 1);
-    const struct moments_pivot pivot = nd_moments_pivot(&r, &c, r.dtype, c.dtype);
+    const struct kernel_set *const set = nd_kernel_set_for(nd_isa_best());
+    const struct moments_pivot pivot = nd_moments_pivot(set, &r, &c, r.dtype, c.dtype);
     struct nd_moments moments;
 
-    nd_moments_measure(nd_kernel_set_for(nd_isa_best()), &r, &c, r.dtype, c.dtype, 0,
-                       sides->n, &pivot, policy, &moments);
+    nd_moments_measure(set, &r, &c, r.dtype, c.dtype, 0, sides->n, &pivot, policy, &moments);
     return moments;
 }
 

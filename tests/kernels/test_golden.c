@@ -89,13 +89,13 @@ static void every_instruction_set_gives_the_golden_bits(void **state)
     golden_fill(r, c);
     nd_view_contiguous(&view[0], r, size, ND_DTYPE_f32, &shape);
     nd_view_contiguous(&view[1], c, size, ND_DTYPE_f32, &shape);
-    const struct moments_pivot pivot =
-        nd_moments_pivot(&view[0], &view[1], ND_DTYPE_f32, ND_DTYPE_f32);
     for (int isa = 0; isa < ISA_COUNT; isa++) {
         const struct kernel_set *const set = nd_kernel_set_for((enum isa)isa);
         struct nd_moments whole, chunk;
         if (set == NULL)
             continue;
+        const struct moments_pivot pivot =
+            nd_moments_pivot(set, &view[0], &view[1], ND_DTYPE_f32, ND_DTYPE_f32);
         nd_moments_init(&whole);
         for (uint64_t at = 0; at < GOLDEN_COUNT; at += MOMENTS_CHUNK) {
             const uint64_t left = GOLDEN_COUNT - at;

@@ -169,12 +169,13 @@ static struct nd_moments measured_as(enum nd_dtype real, const float *r, const f
         n
     };
     const struct tensor_view view[2] = {sides_view(&sides, 0), sides_view(&sides, 1)};
-    const struct moments_pivot pivot = nd_moments_pivot(&view[0], &view[1], real, real);
+    const struct kernel_set *const set = nd_kernel_set_for(nd_isa_best());
+    const struct moments_pivot pivot =
+        nd_moments_pivot(set, &view[0], &view[1], real, real);
     const struct moments_policy policy = {.scale = 1.0};
     struct nd_moments moments;
 
-    nd_moments_measure(nd_kernel_set_for(nd_isa_best()), &view[0], &view[1], real, real, 0,
-                       n, &pivot, &policy, &moments);
+    nd_moments_measure(set, &view[0], &view[1], real, real, 0, n, &pivot, &policy, &moments);
     return moments;
 }
 
@@ -489,8 +490,8 @@ static void the_pivot_is_the_first_pair_that_counts(void **state)
         r[i] = c[i] = i < 300 ? NAN : (float)i;
     r[300] = -1e9F;
     c[300] = -1e4F;
-    const struct moments_pivot pivot =
-        nd_moments_pivot(&view[0], &view[1], ND_DTYPE_f32, ND_DTYPE_f32);
+    const struct moments_pivot pivot = nd_moments_pivot(
+        nd_kernel_set_for(nd_isa_best()), &view[0], &view[1], ND_DTYPE_f32, ND_DTYPE_f32);
     assert_double(pivot.r, 301.0);
     assert_double(pivot.c, 301.0);
 }
@@ -560,6 +561,98 @@ static void complex_infinities_must_point_the_same_way(void **state)
     assert_double(found.sum_prr, 0.0);
 }
 
+/* --- whole blocks ----------------------------------------------------------------------- */
+
+/* Python's fractions: (37 - 2^-24)^2 and (37 - 9 * 2^-24)^2 rounded, then added; a fused sum
+ * ends in 1. */
+static void squares_of_long_errors_are_rounded_before_they_are_added(void **state)
+{
+    static uint16_t r[MOMENTS_BLOCK], c[MOMENTS_BLOCK];
+
+    (void)state;
+    r[0] = 1;
+    r[MOMENTS_LANES] = 9;
+    c[0] = c[MOMENTS_LANES] = 0x50a0; /* 37 */
+    const struct nd_moments found = measured(ND_DTYPE_f16, r, c, MOMENTS_BLOCK);
+    assert_double(found.sum_ee, 0x1.563fffa38p+11);
+    assert_double(found.max_abs, 37.0 - 0x1p-24);
+    assert_int_equal(found.differ, 2);
+}
+
+static void blocks_of_one_sign_have_the_right_ends(void **state)
+{
+    static const uint16_t sizes[3] = {0x3c00, 0x4000, 0x4200}; /* 1, 2, 3 */
+    static uint16_t r[MOMENTS_BLOCK], c[MOMENTS_BLOCK];
+
+    (void)state;
+    for (size_t i = 0; i < MOMENTS_BLOCK; i++) {
+        r[i] = sizes[i % 3] | 0x8000;
+        c[i] = sizes[(i + 1) % 3];
+    }
+    const struct nd_moments found = measured(ND_DTYPE_f16, r, c, MOMENTS_BLOCK);
+    assert_double(found.min[0], -3.0);
+    assert_double(found.max[0], -1.0);
+    assert_double(found.min[1], 1.0);
+    assert_double(found.max[1], 3.0);
+}
+
+static void equal_sides_have_the_sums_of_one(void **state)
+{
+    enum { N = MOMENTS_BLOCK + 405 }; /* a block, and a part of one that fills no lanes */
+    static double values[N], copy[N];
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        values[i] = copy[i] = (double)(i % 5);
+    const struct nd_moments found = measured(ND_DTYPE_f64, values, copy, N);
+    assert_counts(&found, N, 0, 0, 0, 0);
+    assert_true(found.bit_equal);
+    assert_double(found.sum_c, 9000.0);
+    assert_double(found.sum_rr, 27000.0);
+    assert_double(found.sum_rc, 27000.0);
+    assert_double(found.sum_pcc, 27000.0);
+    assert_double(found.max_abs, 0.0);
+    assert_int_equal(found.max_abs_at, 0);
+    assert_double(found.min[1], 0.0);
+    assert_double(found.max[1], 4.0);
+}
+
+static void a_bit_in_the_last_element_is_no_equal_side(void **state)
+{
+    enum { N = MOMENTS_BLOCK + 405 };
+    static double r[N], c[N];
+
+    (void)state;
+    c[N - 1] = 0x1p-1074;
+    const struct nd_moments found = measured(ND_DTYPE_f64, r, c, N);
+    assert_counts(&found, N, 1, 0, 0, 0);
+    assert_false(found.bit_equal);
+    assert_int_equal(found.max_abs_at, N - 1);
+}
+
+static void errors_of_bytes_go_beyond_a_byte(void **state)
+{
+    enum { N = 2 * MOMENTS_BLOCK + 700 };
+    static signed char r[N], c[N];
+
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        r[i] = i == 0 ? 0 : -128;
+        c[i] = 127;
+    }
+    const struct nd_moments found = measured(ND_DTYPE_i8, r, c, N);
+    assert_counts(&found, N, N, 0, 0, 0);
+    assert_double(found.sum_abs, 127.0 + (N - 1) * 255.0);
+    assert_double(found.sum_ee, 127.0 * 127.0 + (N - 1) * 255.0 * 255.0);
+    assert_double(found.sum_rc, (N - 1) * -128.0 * 127.0);
+    assert_double(found.sum_rr, (N - 1) * 128.0 * 128.0);
+    assert_double(found.sum_pcc, 0.0);
+    assert_double(found.min[0], -128.0);
+    assert_double(found.max[0], 0.0);
+    assert_double(found.max_abs, 255.0);
+    assert_int_equal(found.max_abs_at, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -587,6 +680,11 @@ int main(void)
         cmocka_unit_test(an_empty_pair_measures_nothing),
         cmocka_unit_test(byte_order_and_strides_do_not_matter),
         cmocka_unit_test(complex_infinities_must_point_the_same_way),
+        cmocka_unit_test(squares_of_long_errors_are_rounded_before_they_are_added),
+        cmocka_unit_test(blocks_of_one_sign_have_the_right_ends),
+        cmocka_unit_test(equal_sides_have_the_sums_of_one),
+        cmocka_unit_test(a_bit_in_the_last_element_is_no_equal_side),
+        cmocka_unit_test(errors_of_bytes_go_beyond_a_byte),
     };
 
     if (getenv("NORMDIFF_ISA") != NULL &&

@@ -54,6 +54,76 @@ static void bfloat16_and_float8_decode_as_their_tables_say(void **state)
     assert_true(isnan(decoded(ND_DTYPE_f8e5m2, 0x7d)));
 }
 
+static void rounds_to(enum nd_dtype dtype, double value, double expected)
+{
+    const double rounded = nd_dtype_round(dtype, value);
+    const double turned = nd_dtype_round(dtype, -value);
+
+    assert_memory_equal(&rounded, &expected, sizeof expected); /* zeros keep their sign */
+    expected = -expected;
+    assert_memory_equal(&turned, &expected, sizeof expected);
+}
+
+/* Between a code and the next: the half goes to the even code, all else to the nearer. */
+static void rounds_between(enum nd_dtype dtype, uint64_t code)
+{
+    const double low = decoded(dtype, code), high = decoded(dtype, code + 1);
+    const double half = low + (high - low) / 2; /* exact: a double has digits to spare */
+
+    rounds_to(dtype, low, low);
+    rounds_to(dtype, half, code % 2 == 0 ? low : high);
+    rounds_to(dtype, nextafter(half, low), low);
+    rounds_to(dtype, nextafter(half, high), high);
+    rounds_to(dtype, nextafter(low, high), low);
+    rounds_to(dtype, nextafter(high, low), high);
+}
+
+static void doubles_round_to_the_nearest_code_and_halves_to_the_even_one(void **state)
+{
+    static const struct {
+        enum nd_dtype dtype;
+        uint64_t last, step; /* code of the largest finite value */
+    } rows[] = {
+        {ND_DTYPE_f16,      0x7bff,     1     },
+        {ND_DTYPE_bf16,     0x7f7f,     1     },
+        {ND_DTYPE_f8e4m3fn, 0x7e,       1     },
+        {ND_DTYPE_f8e5m2,   0x7b,       1     },
+        {ND_DTYPE_f32,      0x7f7fffff, 0x1735}, /* odd: codes of both kinds */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (uint64_t code = 0; code < rows[i].last; code += rows[i].step)
+            rounds_between(rows[i].dtype, code);
+    /* Where the subnormal numbers of float32 end. */
+    for (uint64_t code = 0x7ff000; code < 0x801000; code++)
+        rounds_between(ND_DTYPE_f32, code);
+}
+
+/* What lies beyond the middle between the largest value and the one that would follow. */
+static void doubles_beyond_the_largest_code_become_infinite_or_nan(void **state)
+{
+    (void)state;
+    rounds_to(ND_DTYPE_f16, 65519.999, 65504);
+    rounds_to(ND_DTYPE_f16, 65520, (double)INFINITY);
+    rounds_to(ND_DTYPE_bf16, 0x1.fefffffp127, 0x1.fep127);
+    rounds_to(ND_DTYPE_bf16, 0x1.ffp127, (double)INFINITY);
+    rounds_to(ND_DTYPE_f32, 0x1.fffffefffffffp127, 0x1.fffffep127);
+    rounds_to(ND_DTYPE_f32, 0x1.ffffffp127, (double)INFINITY);
+    rounds_to(ND_DTYPE_f8e5m2, 61439.999, 57344);
+    rounds_to(ND_DTYPE_f8e5m2, 61440, (double)INFINITY);
+    rounds_to(ND_DTYPE_f8e4m3fn, 464, 448); /* the even one of 448 and 480 */
+    assert_true(isnan(nd_dtype_round(ND_DTYPE_f8e4m3fn, 464.001)));
+    assert_true(isnan(nd_dtype_round(ND_DTYPE_f16, (double)NAN)));
+    rounds_to(ND_DTYPE_f16, 0x1p-25, 0); /* half of the smallest: to the even zero */
+    rounds_to(ND_DTYPE_f16, 0x1p-1074, 0);
+    rounds_to(ND_DTYPE_bf16, (double)INFINITY, (double)INFINITY);
+    rounds_to(ND_DTYPE_f64, 0x1.0000000000001p-1030, 0x1.0000000000001p-1030);
+    assert_true(nd_dtype_max(ND_DTYPE_f64) == 0x1.fffffffffffffp1023);
+    assert_true(nd_dtype_max(ND_DTYPE_f32) == 0x1.fffffep127);
+    assert_true(nd_dtype_max(ND_DTYPE_bf16) == 0x1.fep127);
+}
+
 static void integers_keep_their_sign_and_width(void **state)
 {
     (void)state;
@@ -221,6 +291,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(float16_decodes_as_ieee_754_says),
+        cmocka_unit_test(doubles_round_to_the_nearest_code_and_halves_to_the_even_one),
+        cmocka_unit_test(doubles_beyond_the_largest_code_become_infinite_or_nan),
         cmocka_unit_test(bfloat16_and_float8_decode_as_their_tables_say),
         cmocka_unit_test(integers_keep_their_sign_and_width),
         cmocka_unit_test(big_endian_elements_and_complex_halves_are_turned),

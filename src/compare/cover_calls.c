@@ -1,0 +1,75 @@
+/*
+ * A call of the reference inside a module that the other side dumped as one, with nothing in
+ * it, is covered by that module.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/align.h"
+
+struct module {
+    const char *name; /* on both sides, after mapping: the reference's spelling */
+    int64_t step, rank;
+    const struct layer_pair *pair;
+};
+
+static int module_order(const void *a, const void *b)
+{
+    const struct module *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+
+    if (order != 0)
+        return order;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static bool is_framed(const struct layer_pair *pair)
+{
+    return pair->side[1] == NULL && pair->covered_by == NULL && pair->side[0]->frame != NULL;
+}
+
+static bool any_framed(const struct comparison *comparison)
+{
+    for (size_t i = 0; i < comparison->layer_count; i++)
+        if (is_framed(&comparison->layers[i]))
+            return true;
+    return false;
+}
+
+/* The module that a call ran in, by the name that construct.json gives it: paired
+ * under that name on the reference's side, or as it is on the candidate's. */
+enum nd_status nd_cover_calls(struct comparison *comparison, struct nd_error *err)
+{
+    if (!any_framed(comparison))
+        return ND_OK;
+    struct module *list = malloc((2 * comparison->layer_count + 1) * sizeof *list);
+    size_t count = 0, base;
+
+    if (list == NULL)
+        return nd_fail_memory(err);
+    for (size_t i = 0; i < comparison->layer_count; i++)
+        for (unsigned side = 0; side < 2 && comparison->layers[i].side[1] != NULL; side++) {
+            const struct dump_layer *layer = comparison->layers[i].side[side];
+            if (!comparison->layers[i].side[1]->container &&
+                !nd_call_base(layer->name, &base))
+                list[count++] = (struct module){layer->name, layer->step, layer->rank,
+                                                &comparison->layers[i]};
+        }
+    if (count > 1)
+        qsort(list, count, sizeof *list, module_order);
+    for (size_t i = 0; i < comparison->layer_count; i++) {
+        struct layer_pair *pair = &comparison->layers[i];
+        const struct dump_layer *call = pair->side[0];
+        if (!is_framed(pair))
+            continue;
+        const struct module wanted = {call->frame, call->step, call->rank, NULL};
+        const struct module *hit =
+            bsearch(&wanted, list, count, sizeof *list, module_order);
+        if (hit != NULL)
+            pair->covered_by = hit->pair->side[1]->name;
+    }
+    free(list);
+    return ND_OK;
+}
