@@ -230,6 +230,7 @@ static enum nd_status diagnose(struct owned *owned, struct comparison *compariso
     ND_TRY(run_beside(owned, comparison, &input, err));
     ND_TRY(input_given(comparison, &input, err));
     ND_TRY(nd_evidence_open(comparison, &evidence, err));
+    input.max_mem -= evidence.memory;
     input.look = nd_evidence_look;
     input.layers = &evidence;
     enum nd_status status =
@@ -251,6 +252,19 @@ static enum nd_status diagnose(struct owned *owned, struct comparison *compariso
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */
+
+/* Layers that pair by name and have no tensor in common agree on nothing. */
+static enum nd_status compared_any(const struct nd_result *result, struct nd_error *err)
+{
+    if (result->coverage.tensors_compared > 0 || result->exit_code != 0)
+        return ND_OK;
+    nd_fail(err, ND_ERR_NOTHING, "a tensor of the same layer and slot on both sides",
+            "paired layers (%zu) without any tensor that both sides have",
+            result->coverage.pairs);
+    nd_error_file(err, result->dump[1].path);
+    nd_error_hint(err, "normdiff --list shows the slots of a dump");
+    return ND_ERR_NOTHING;
+}
 
 static enum nd_status compare_dumps(struct owned *owned, const struct nd_options *options,
                                     struct nd_result *result, struct nd_error *err)
@@ -282,6 +296,7 @@ static enum nd_status compare_dumps(struct owned *owned, const struct nd_options
     ND_TRY(nd_span_find(&comparison, result, err));
     nd_stack_find(&comparison, result);
     nd_conclude(&comparison, result);
+    ND_TRY(compared_any(result, err));
     set_warnings(owned->arena, &comparison, result);
     return ND_OK;
 }

@@ -1,8 +1,8 @@
 /*
- * With at most 19 digits and a power of ten from -27 to 27, the digits and the power of five
- * are whole numbers of 64 bits.  So their product, or their quotient and whether anything is
- * left over, is exact in 128 bits and rounds once, to even as IEEE 754 does; the power of two
- * only moves the point.
+ * With at most 19 digits and a power of ten from -27 to 27, the digits and the power of
+ * five are whole numbers of 64 bits.  So their product, or their quotient and whether
+ * anything is left over, is exact in 128 bits and rounds once, to even as IEEE 754 does;
+ * the power of two only moves the point.
  */
 #include "base/decimal.h"
 
@@ -122,6 +122,17 @@ static bool read_exponent(const char *at, const char *end, int *ret_exponent)
     return true;
 }
 
+bool nd_decimal_of(uint64_t digits, int exponent, double *ret_value)
+{
+    if (digits == 0)
+        *ret_value = 0;
+    else if (exponent < -MAX_POWER || exponent > MAX_POWER)
+        return false;
+    else
+        *ret_value = exponent < 0 ? divided(digits, -exponent) : multiplied(digits, exponent);
+    return true;
+}
+
 bool nd_decimal_read(const char *at, size_t len, double *ret_value)
 {
     const char *const end = at + len;
@@ -142,14 +153,7 @@ bool nd_decimal_read(const char *at, size_t len, double *ret_value)
     }
     if (at < end && !read_exponent(at + 1, end, &exponent))
         return false;
-    exponent += shift;
-    if (digits == 0)
-        *ret_value = 0;
-    else if (exponent < -MAX_POWER || exponent > MAX_POWER)
-        return false;
-    else
-        *ret_value = exponent < 0 ? divided(digits, -exponent) : multiplied(digits, exponent);
-    return true;
+    return nd_decimal_of(digits, exponent + shift, ret_value);
 }
 
 size_t nd_decimal_write(uint64_t number, char *ret_digits)

@@ -16,6 +16,9 @@
  */
 bool nd_decimal_read(const char *at, size_t len, double *ret_value);
 
+/* digits * 10^exponent, rounded alike; false: beyond the powers above. */
+bool nd_decimal_of(uint64_t digits, int exponent, double *ret_value);
+
 enum { ND_DECIMAL_ROOM = 24 /* of the digits of any whole number, and a NUL */ };
 
 /* The digits of a whole number and a NUL; their count. */

@@ -1,6 +1,7 @@
 /*
- * Large buffers that are wanted again and again.  A fresh one costs a fault of the system a
- * page, which is more than most passes over it; so each thread keeps a few that it gave back.
+ * Large buffers that are wanted again and again.  A fresh one costs a fault of the system
+ * a page, which is more than most passes over it; so each thread keeps a few that it gave
+ * back.
  */
 #ifndef ND_BASE_ROOM_H
 #define ND_BASE_ROOM_H

@@ -181,12 +181,15 @@ bool nd_affine_shift(const struct sample *sample, int side, const struct norm_mo
     return true;
 }
 
+/* Values of a channel: a line fits two of them whatever they are. */
+static const double FEWEST = 4;
+
 /* Squares that the prediction of one channel is expected to miss by. */
 static double fit_expected(const struct fit *fit, double roundoff)
 {
     const double own = 0.2 * roundoff; /* no fit is believed closer than half a rounding */
     const double noise = fit->residual / fmax(fit->n - 2, 1) +
-                         own * own * (fit->n > 4 ? fit->yy / fit->n : 0);
+                         own * own * (fit->n > 3 ? fit->yy / fit->n : 0);
     const double shh = fit_spread(fit);
     const double reach = fit->is_pooled || !(fit->m > 0 && shh > 0)
                              ? 0
@@ -217,7 +220,7 @@ bool nd_affine_predict(const struct sample *sample, const struct norm_model *mod
         values += fits[c].n;
     }
     free(fits);
-    *ret_error = values <= 4 * (double)channels ? HUGE_VAL
+    *ret_error = values < FEWEST * (double)channels ? HUGE_VAL
                  : squares > 0                  ? sqrt(expected / squares)
                                                 : 0;
     return true;

@@ -25,7 +25,8 @@ bool nd_affine_shift(const struct sample *sample, int side, const struct norm_mo
 /*
  * The error that such parameters make when they predict the candidate, relative to the
  * output: s_c^2 (1 + 1/n + mean (h' - mean h)^2 / S_hh) summed over the channels, s_c being
- * the fit's own residual.  Infinite for up to four values a channel: every line fits those.
+ * the fit's own residual.  Infinite for up to three values a channel: a line fits those
+ * too easily.
  */
 bool nd_affine_predict(const struct sample *sample, const struct norm_model *model,
                        double roundoff, double *ret_error);

@@ -41,7 +41,7 @@ struct diagnosis_input {
     size_t given_count, given_dump_count;
 };
 
-/* The views of result->layers[index]; for how long they stay: see nd_look_fn. */
+/* The views of result->layers[index]; for how long they stay: see ND_LOOKS_KEPT. */
 static inline const struct layer_pair_view *nd_pair_of(const struct diagnosis_input *input,
                                                        size_t index)
 {

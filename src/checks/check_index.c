@@ -4,7 +4,6 @@
  */
 #include <math.h>
 
-#include "base/room.h"
 #include "checks/flat.h"
 
 /* What 16 bits count, signed and unsigned; also the blocks of a launch. */
@@ -12,19 +11,53 @@ static const uint64_t INDEX_SIGNED = 1u << 15, INDEX_UNSIGNED = 1u << 16;
 
 enum index_content { INDEX_WRAPPED, INDEX_ZERO };
 
-static void index_fill(const double *z, uint64_t count, uint64_t limit,
-                       enum index_content content, double *moved)
-{
-    for (uint64_t i = 0; i < count; i++)
-        moved[i] = i < limit ? z[i] : content == INDEX_WRAPPED ? z[i % limit] : 0;
-}
-
 /* One side's values y against what was expected of it. */
 struct index_pair {
     int side;
     const double *y, *z;
-    double *moved; /* scratch */
 };
+
+/* What stands at a place if the index runs over at `limit`. */
+static double index_moved(const double *z, uint64_t i, uint64_t limit,
+                          enum index_content content)
+{
+    return i < limit ? z[i] : content == INDEX_WRAPPED ? z[i % limit] : 0;
+}
+
+/* Squares of all that the output would hold. */
+static double index_size(const double *z, uint64_t count, uint64_t limit,
+                         enum index_content content)
+{
+    double all = 0, rest = 0;
+
+    for (uint64_t i = 0; i < limit; i++) {
+        const double square = isfinite(z[i]) ? z[i] * z[i] : 0;
+        all += square;
+        rest += i < count % limit ? square : 0;
+    }
+    return content == INDEX_WRAPPED ? all * (double)(count / limit) + rest : all;
+}
+
+/* As nd_flat_distance() of y and what is moved; infinite as soon as it is over `most`. */
+static double index_distance(const struct index_pair *of, uint64_t count, uint64_t limit,
+                             enum index_content content, double most)
+{
+    const double enough = 2 * most * most * index_size(of->z, count, limit, content);
+    double error = 0, size = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        const double y = of->y[i], z = index_moved(of->z, i, limit, content);
+        if (isfinite(y) && isfinite(z)) {
+            error += (y - z) * (y - z);
+            size += z * z;
+            if (error > enough)
+                return HUGE_VAL;
+        } else if (!(isnan(y) ? isnan(z) : y == z)) {
+            return HUGE_VAL;
+        }
+    }
+    return size > 0 ? sqrt(error / size) : error > 0 ? HUGE_VAL : 0;
+}
 
 static void index_try(struct subject *subject, const struct index_pair *of, uint64_t limit)
 {
@@ -33,8 +66,11 @@ static void index_try(struct subject *subject, const struct index_pair *of, uint
     if (limit >= subject->count)
         return;
     for (int content = INDEX_WRAPPED; content <= INDEX_ZERO; content++) {
-        index_fill(of->z, subject->count, limit, (enum index_content)content, of->moved);
-        const double residual = nd_flat_distance(of->y, of->moved, NULL, subject->count);
+        const double residual =
+            index_distance(of, subject->count, limit, (enum index_content)content,
+                           0.25 * subject->unexplained);
+        if (!(residual < 0.25 * subject->unexplained))
+            continue;
         const double floor = nd_flat_floor(subject);
         const struct hypothesis overflow = {
             .id = "index_overflow",
@@ -45,10 +81,9 @@ static void index_try(struct subject *subject, const struct index_pair *of, uint
                           residual <= 2.5 * floor,
             .penalty = -0.3,
             .side = of->side == 1 ? ND_SIDE_CANDIDATE : ND_SIDE_REFERENCE};
-        if (residual < 0.25 * subject->unexplained)
-            ND_PROPOSE(subject, overflow, ND_NUMBER("limit", (double)limit),
-                       ND_NUMBER("count", (double)subject->count),
-                       ND_WORD("content", names[content]));
+        ND_PROPOSE(subject, overflow, ND_NUMBER("limit", (double)limit),
+                   ND_NUMBER("count", (double)subject->count),
+                   ND_WORD("content", names[content]));
     }
 }
 
@@ -66,15 +101,11 @@ static void index_run(struct subject *subject, struct nd_finding *finding)
     /* Flat indices of a part are none of the tensor. */
     if (!nd_flat_asked(subject) || subject->count <= INDEX_SIGNED || subject->window.is)
         return;
-    double *moved = nd_room_take(subject->count, sizeof *moved);
-    if (moved == NULL)
-        return;
     index_side(subject, &(struct index_pair){subject->side, subject->actual,
-                                             subject->expected, moved});
+                                             subject->expected});
     if (!subject->is_replayed)
         index_side(subject, &(struct index_pair){!subject->side, subject->expected,
-                                                 subject->actual, moved});
-    nd_room_give(moved);
+                                                 subject->actual});
 }
 
 const struct check nd_check_index = {.id = "index", .run = index_run};

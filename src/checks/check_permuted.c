@@ -14,8 +14,11 @@ enum {
     PERMUTED_WIDTH = 12,       /* numbers that stand for a slice */
     PERMUTED_MOST = 2048,      /* slices that are matched each with each */
     PERMUTED_LEAST_LENGTH = 4, /* elements of a slice: fewer match by chance, */
-    PERMUTED_EXACT_LENGTH = 2, /* unless they have to match closely */
+    PERMUTED_EXACT_LENGTH = 2, /* unless they have to match closely, */
+    PERMUTED_MANY = 16         /* or many do */
 };
+/* How closely, in floors of rounding: the nearest of many short slices leaves a tenth. */
+static const double PERMUTED_CLOSE = 4;
 
 /* One axis, seen as [outer][slices][inner]. */
 struct permuted {
@@ -95,11 +98,24 @@ static void permuted_apply(const struct permuted *of, const double *expected, do
                    of->inner * sizeof *moved);
 }
 
+/* Between images an activation or a pooling has the channels of what stands before it; the
+ * second axis of attention's tensors are heads. */
+static bool is_between_images(const struct subject *subject)
+{
+    const struct op *op = subject->own->op;
+
+    return subject->shape.rank == 4 && op != NULL &&
+           (strcmp(op->name, "relu") == 0 || strcmp(op->name, "silu") == 0 ||
+            strcmp(op->name, "gelu") == 0 || strcmp(op->name, "activation") == 0 ||
+            strcmp(op->name, "pooling") == 0);
+}
+
 static void permuted_propose(struct subject *subject, const struct permuted *of,
                              uint64_t moved, double residual)
 {
-    const bool of_channels =
-        subject->shape.rank > 1 && of->axis == nd_flat_channel_axis(subject);
+    const uint32_t channels =
+        is_between_images(subject) ? 1 : nd_flat_channel_axis(subject);
+    const bool of_channels = subject->shape.rank > 1 && of->axis == channels;
     const struct hypothesis permuted = {
         .id = of_channels ? "channels_permuted" : "batch_permuted",
         .residual = residual,
@@ -120,6 +136,9 @@ static void permuted_axis(struct subject *subject, struct permuted *of, double *
     permuted_apply(of, subject->expected, moved_to);
     const double residual =
         nd_flat_distance(subject->actual, moved_to, NULL, subject->count);
+    const bool is_short = subject->count / of->slices < PERMUTED_LEAST_LENGTH;
+    if (is_short && subject->floor >= 1e-4 && residual > PERMUTED_CLOSE * subject->floor)
+        return;
     if (residual < 0.25 * subject->unexplained)
         permuted_propose(subject, of, moved, residual);
 }
@@ -132,13 +151,14 @@ static void permuted_run(struct subject *subject, struct nd_finding *finding)
     /* Slices that differ are about as far apart as they are long. */
     if (!nd_flat_asked(subject) || !(subject->unexplained > 1e-3))
         return;
-    const uint64_t least =
-        subject->floor < 1e-4 ? PERMUTED_EXACT_LENGTH : PERMUTED_LEAST_LENGTH;
     double *moved_to = malloc(subject->count * sizeof *moved_to);
     for (uint32_t axis = 0; moved_to != NULL && axis < shape->rank; axis++) {
         struct permuted of = {.slices = shape->dim[axis],
                               .inner = nd_flat_inner(shape, axis),
                               .axis = axis};
+        const uint64_t least = subject->floor < 1e-4 || of.slices >= PERMUTED_MANY
+                                   ? PERMUTED_EXACT_LENGTH
+                                   : PERMUTED_LEAST_LENGTH;
         if (of.slices < 2 || of.slices > PERMUTED_MOST ||
             subject->count / of.slices < least)
             continue;

@@ -22,6 +22,19 @@ double nd_slot_number(const struct nd_slot *slot, const char *key, int side)
     return (double)NAN;
 }
 
+const uint64_t *nd_slot_worst(const struct nd_slot *slot, uint64_t *room)
+{
+    const double at = nd_slot_number(slot, "max_abs_index", 0);
+    uint64_t count;
+
+    if (slot->worst_count > 0)
+        return slot->worst[0].index;
+    if (!nd_shape_count(&slot->shape, &count) || !(at >= 0 && at < (double)count))
+        return NULL;
+    nd_shape_unravel(&slot->shape, (uint64_t)at, room);
+    return room;
+}
+
 double nd_slot_rel(const struct nd_slot *slot)
 {
     if (slot->tier == ND_TIER_EXACT)
@@ -231,11 +244,12 @@ static void facts_product_replay(const struct gathering *job, size_t i)
 {
     struct layer_facts *facts = &job->facts[i];
     const struct nd_slot *out = &job->input->result->layers[i].slots[facts->out.worst];
-    const bool shown = out->worst_count > 0 && strcmp(out->name, "output.0") == 0;
+    const bool shown = strcmp(out->name, "output.0") == 0;
+    uint64_t room[ND_MAX_RANK];
 
     nd_product_replay(nd_pair_of(job->input, i), facts->op, facts->roundoff,
-                      shown ? out->worst[0].index : NULL, job->terms, job->input->max_mem,
-                      i, &facts->replay);
+                      shown ? nd_slot_worst(out, room) : NULL, job->terms,
+                      job->input->max_mem, i, &facts->replay);
 }
 
 /* Nothing to learn from a layer whose outputs are equal. */
@@ -252,10 +266,11 @@ static void facts_replay(const struct gathering *job, size_t i,
     const struct nd_slot *out = &job->input->result->layers[i].slots[facts->out.worst];
     const struct replay_limits limits = {
         .elements = job->elements[facts->op->norm == NULL], .row = job->row, .seed = i};
-    const bool shown = out->worst_count > 0 && strcmp(out->name, "output.0") == 0;
+    const bool shown = strcmp(out->name, "output.0") == 0;
+    uint64_t room[ND_MAX_RANK];
 
     nd_replay_layer(pair, facts->op, facts->roundoff, &limits,
-                    shown ? out->worst[0].index : NULL, &facts->replay);
+                    shown ? nd_slot_worst(out, room) : NULL, &facts->replay);
 }
 
 /* Without dumped inputs: earlier outputs, if they prove to be them. */

@@ -44,6 +44,8 @@ enum { FLAT_SAMPLE = 4096 };
 
 double nd_flat_floor(const struct subject *subject)
 {
+    if (subject->flat_floor > 0)
+        return subject->flat_floor;
     const double rms = nd_flat_rms(subject->expected, subject->count);
     const double least = fmax(subject->floor, 1e-7);
     const uint64_t count = subject->count < FLAT_SAMPLE ? subject->count : FLAT_SAMPLE;

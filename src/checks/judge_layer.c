@@ -289,14 +289,16 @@ static void judge_growth(struct walk *walk, size_t i)
         say(walk, i, ND_ROLE_UNKNOWN, ORIGIN_NONE, nd_phrase_plain("why.no_order"));
         return;
     }
-    const bool grew = facts->out.rel > limit && !walk->run->is_tainted;
+    const bool grew = facts->out.rel > limit;
     const struct nd_phrase why =
         ND_PHRASE(walk->arena, grew ? "why.growth" : "why.no_growth",
                   ND_NUMBER("drift", facts->out.rel), ND_NUMBER("level", level));
-    if (grew)
-        say(walk, i, ND_ROLE_ORIGIN, ORIGIN_GROWTH, why);
-    else
+    if (!grew)
         say_innocent(walk, i, why);
+    else if (walk->run->is_tainted) /* a fault may grow further, and may meet another one */
+        say(walk, i, ND_ROLE_UNKNOWN, ORIGIN_NONE, why);
+    else
+        say(walk, i, ND_ROLE_ORIGIN, ORIGIN_GROWTH, why);
 }
 
 /*

@@ -185,7 +185,7 @@ static void recipe_row(const struct norm_recipe *recipe, const struct op_rows *r
 
 /* --- misfit ---------------------------------------------------------------------------- */
 
-enum { WINDOW_ELEMENTS = 1 << 15 };
+enum { WINDOW_ELEMENTS = 1 << 13 };
 
 struct trial {
     const struct recipe_bench *bench;
@@ -315,7 +315,8 @@ bool nd_recipe_bench(const struct subject *subject, struct recipe_bench *ret)
 
 enum { WHOLE_PARTS = 16 };
 
-/* Part by part, until the errors alone are more than the limit allows all of it: false then. */
+/* Part by part, until the errors alone are more than the limit allows all of it: false
+ * then. */
 static bool misfit_whole(const struct recipe_bench *bench,
                          const struct norm_recipe *recipe, double limit,
                          struct residual *ret)

@@ -155,6 +155,9 @@ static bool study_try(struct norm_study *study, const struct sample *sample,
 /* Values that frameworks use; the first are the commonest. */
 static const double study_eps[] = {1e-5, 1e-6, 1e-12, 1e-3, 1e-8, 1e-4, 1e-7, 1e-2};
 
+/* More than that is no matter of which eps was tried. */
+static const double SMALL_MISFIT = 1e-2;
+
 /* Tries the formulas that fit what is declared until one reproduces the reference. */
 static bool study_formula(struct norm_study *study, const struct sample *sample,
                           double roundoff, enum norm_mode mode)
@@ -206,6 +209,34 @@ static bool study_search_eps(struct norm_study *study, const struct sample *samp
     return true;
 }
 
+/* Weights that are estimated take up any eps where a channel has one variance, as in a
+ * BatchNorm of a batch: the reference fits whatever eps is tried first, and the candidate,
+ * whose variances differ a little, does not.  An eps that fits both is theirs. */
+static bool study_shared_eps(struct norm_study *study, const struct sample *sample,
+                             double roundoff)
+{
+    const double most = fmax(1.5 * roundoff, 1.3 * study->residual[0].rel);
+    double best = study->residual[1].rel, eps = study->model[0].eps;
+
+    if (study->weights_known || study->mode != NORM_MODE_BATCH ||
+        !isnan(study->declared_eps[0]) || !(best > roundoff) || best > SMALL_MISFIT)
+        return true;
+    for (size_t i = 0; i <= sizeof study_eps / sizeof *study_eps; i++) {
+        const bool is_last = i == sizeof study_eps / sizeof *study_eps;
+        study_set(study, NORM_MODE_BATCH, is_last ? eps : study_eps[i],
+                  study->model[0].plus);
+        if (!nd_affine_fit_pair(sample, &study->model[0], study->fitted_weight,
+                                study->fitted_bias) ||
+            !study_measure(study, sample))
+            return false;
+        if (study->residual[0].rel > most || !(study->residual[1].rel < best))
+            continue;
+        best = study->residual[1].rel;
+        eps = study->model[0].eps;
+    }
+    return true;
+}
+
 /*
  * One batch of the reference cannot tell batch from running statistics when neither they
  * nor the weights are dumped: both are a scale and a shift per channel.  The mode that
@@ -219,7 +250,7 @@ static bool study_unknown_mode(struct norm_study *study, const struct sample *sa
         return false;
     const struct residual affine = study->residual[1];
     if (!study_formula(study, sample, roundoff, NORM_MODE_BATCH) ||
-        !study_measure(study, sample))
+        !study_measure(study, sample) || !study_shared_eps(study, sample, roundoff))
         return false;
     if (study->residual[1].rel < affine.rel)
         return true;
@@ -339,8 +370,11 @@ bool nd_norm_study_make(const struct op *op, const struct layer_pair_view *pair,
     /* The real one subtracts a mean first, in float32 whatever the output is. */
     if (study.mode == NORM_MODE_AFFINE)
         fit = fmax(fit, fmax(2 * 0x1p-24, 0.5 * roundoff));
-    if (good && study.mode != NORM_MODE_AFFINE)
-        study.leeway = nd_norm_conditioning(inout_sample, 1, &study.model[1]);
+    /* Of unknown statistics those of the rows tell how much cancels, more or less. */
+    const struct norm_model rows = {.eps = study_eps[0], .centre = true};
+    if (good)
+        study.leeway = nd_norm_conditioning(
+            inout_sample, 1, study.mode == NORM_MODE_AFFINE ? &rows : &study.model[1]);
     study.leeway.fit = fit;
     if (!good)
         nd_norm_study_done(&study);

@@ -34,7 +34,7 @@ struct product {
     bool is_whole;      /* all of them */
     double *out[2];     /* what was dumped there */
     double *values;     /* room for as many */
-    double *plain[2];   /* what nd_product_plain gives with GRID_NONE; NULL: not computed yet */
+    double *plain[2];   /* each side's nd_product_plain on no grid; NULL: not computed */
     double scale[2];    /* of a product of two inputs: fitted to each side; else 1 */
     double residual[2];
 };

@@ -9,9 +9,9 @@
 #include "checks/product.h"
 #include "checks/window.h"
 
-/* A tensor of more elements is cut to so many to judge a layer: as many outputs as are asked
- * for come from a part of it.  Multiply-adds to find a product's form, and of all outputs of
- * the layer that drift entered in. */
+/* A tensor of more elements is cut to so many to judge a layer: as many outputs as are
+ * asked for come from a part of it.  Multiply-adds to find a product's form, and of all
+ * outputs of the layer that drift entered in. */
 enum {
     REPLAY_WHOLE = 1 << 17,
     REPLAY_DECODE = 1 << 15,
@@ -117,7 +117,8 @@ static bool product_measure(const struct product *product, int side, double scal
         return false;
     for (uint64_t i = 0; i < product->count; i++) {
         const double y = product->out[side][i];
-        const double z = scale * product->plain[side][i] + nd_product_bias(product, side, i);
+        const double z =
+            scale * product->plain[side][i] + nd_product_bias(product, side, i);
         if (nd_product_counts(y) && isfinite(z))
             product_add(&sums, y - z, z, rms, &sums.slopes[product_channel(product, i)],
                         ret);
@@ -151,7 +152,8 @@ void nd_product_replay(const struct layer_pair_view *pair, const struct op *op,
 
     *ret_replay = replay;
     const bool is_cut = nd_window_is_large(pair, REPLAY_WHOLE) &&
-                        nd_window_open(pair, op, "output.0", worst, REPLAY_DECODE, &window);
+                        nd_window_open(pair, op, "output.0", worst, REPLAY_DECODE,
+                                       &window);
     if (nd_product_open_within(is_cut ? &window.pair : pair, product_gate(roundoff),
                                max_bytes, seed, terms, &product)) {
         /* A scale that fits the reference is the product's; the candidate's own would hide

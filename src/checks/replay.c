@@ -19,8 +19,11 @@ static bool slope_stands_out(const struct residual *own, const struct residual *
                              double roundoff, double floor)
 {
     const bool half = roundoff > SINGLE;
-    const double limit =
-        fmax(fmax(8 * SINGLE, half ? roundoff / 5 : 0.5 * floor), 4 * fabs(other->slope));
+    /* A side that leaves more than one rounding may have rounded its statistics as well, which
+     * moves whole rows. */
+    const double coarse = half && other->rel > 0.8 * roundoff ? 0.5 * other->rel : 0;
+    const double limit = fmax(fmax(8 * SINGLE, half ? roundoff / 5 : 0.5 * floor),
+                              fmax(4 * fabs(other->slope), coarse));
 
     return own->slope_z > SLOPE_ERRORS && fabs(own->slope) > limit &&
            own->channel_t > CHANNEL_ERRORS;

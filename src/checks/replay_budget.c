@@ -105,8 +105,8 @@ static uint64_t terms_under(const struct demand *demands, size_t count, unsigned
 
 typedef uint64_t under_fn(const struct demand *demands, size_t count, unsigned bits);
 
-/* The most bits that keep the cost within the room: what is small is recomputed whole, and the
- * rest in equal parts. */
+/* The most bits that keep the cost within the room: what is small is recomputed whole, and
+ * the rest in equal parts. */
 static uint64_t limit_within(under_fn *cost, const struct demand *demands, size_t count,
                              uint64_t room, unsigned most, unsigned least)
 {

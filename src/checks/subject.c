@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/room.h"
+#include "checks/flat.h"
 #include "checks/product_replay.h"
 #include "checks/sum_input.h"
 
@@ -37,11 +38,9 @@ const char *nd_say_number(const struct subject *subject, double value)
  * million take all of them a second. */
 enum { WINDOW_LIMIT = 1 << 21, WINDOW_WHOLE = 1 << 22 };
 
-static const uint64_t *subject_worst(const struct subject *subject)
+static const uint64_t *subject_worst(struct subject *subject)
 {
-    return subject->slot != NULL && subject->slot->worst_count > 0
-               ? subject->slot->worst[0].index
-               : NULL;
+    return subject->slot != NULL ? nd_slot_worst(subject->slot, subject->worst) : NULL;
 }
 
 static void subject_window(struct subject *subject)
@@ -49,7 +48,8 @@ static void subject_window(struct subject *subject)
     const uint64_t room = subject->input->max_mem / 16 / sizeof(double);
     const uint64_t whole = room < WINDOW_WHOLE ? room : WINDOW_WHOLE;
 
-    if (subject->slot == NULL || !subject->own->pair || !nd_window_is_large(subject->pair, whole) ||
+    if (subject->slot == NULL || !subject->own->pair ||
+        !nd_window_is_large(subject->pair, whole) ||
         !nd_window_open(subject->pair, subject->own->op, subject->slot->name,
                         subject_worst(subject), whole < WINDOW_LIMIT ? whole : WINDOW_LIMIT,
                         &subject->window))
@@ -66,12 +66,13 @@ static void subject_formula(struct subject *subject)
     /* Sixteen multiply-adds an element and side: 2^26 for one test of a norm. */
     const struct replay_limits limits = {
         .elements = room < 1u << 22 ? room : 1u << 22, .row = room, .seed = subject->index};
-    const bool shown = subject_worst(subject) != NULL && !subject->window.is &&
+    const uint64_t *worst = subject_worst(subject);
+    const bool shown = worst != NULL && !subject->window.is &&
                        strcmp(subject->slot->name, "output.0") == 0;
 
     if (!own->pair || !own->forward ||
         !nd_formula_open(subject->pair, own->op, own->roundoff, &limits,
-                         shown ? subject->slot->worst[0].index : NULL, &subject->formula))
+                         shown ? worst : NULL, &subject->formula))
         return;
     struct replay judged = {.done = true};
     subject->has_formula = true;
@@ -278,6 +279,8 @@ void nd_subject_open(struct subject *subject, const struct diagnosis_input *inpu
     if (subject->own->pair)
         subject_flat(subject);
     subject_levels(subject);
+    if (subject->actual != NULL)
+        subject->flat_floor = nd_flat_floor(subject);
 }
 
 void nd_subject_done(struct subject *subject)

@@ -57,15 +57,31 @@ static const struct slot_view *float_output(const struct diagnosis_input *input,
                : NULL;
 }
 
-static bool read_rows(const struct stream *stream, size_t i, int side, double *ret)
+/* An output as it has the stream's shape: by itself, or with its channels moved last, as
+ * norms over them are fed. */
+static bool shaped_output(const struct stream *stream, size_t i, int side,
+                          struct tensor_view *ret)
 {
+    static const uint32_t channels_last[] = {0, 2, 3, 1};
     const struct slot_view *slot = float_output(stream->input, i, side);
 
-    if (slot == NULL || !nd_shape_equal(&slot->tensor.shape, &stream->shape))
+    if (slot == NULL)
+        return false;
+    *ret = slot->tensor;
+    if (!nd_shape_equal(&ret->shape, &stream->shape) && ret->shape.rank == 4)
+        nd_view_permute(ret, channels_last);
+    return nd_shape_equal(&ret->shape, &stream->shape);
+}
+
+static bool read_rows(const struct stream *stream, size_t i, int side, double *ret)
+{
+    struct tensor_view view;
+
+    if (!shaped_output(stream, i, side, &view))
         return false;
     for (uint64_t k = 0; k < stream->count; k++)
-        nd_view_decode(&slot->tensor, k * stream->total / stream->count * stream->n,
-                       stream->n, ret + k * stream->n);
+        nd_view_decode(&view, k * stream->total / stream->count * stream->n, stream->n,
+                       ret + k * stream->n);
     return true;
 }
 
@@ -242,17 +258,18 @@ enum { BLOCK = 4096 };
 static bool add_term(const struct stream *stream, size_t i, int side, bool first,
                      float *sums)
 {
-    const struct slot_view *slot = float_output(stream->input, i, side);
     double block[BLOCK];
+    struct tensor_view view;
 
-    if (slot == NULL || !nd_shape_equal(&slot->tensor.shape, &stream->shape))
+    if (!shaped_output(stream, i, side, &view))
         return false;
-    for (uint64_t at = 0; at < slot->tensor.count; at += BLOCK) {
-        const uint64_t left = slot->tensor.count - at, n = left < BLOCK ? left : BLOCK;
-        nd_view_decode(&slot->tensor, at, n, block);
+    const enum nd_dtype real = float_output(stream->input, i, side)->real_dtype;
+    for (uint64_t at = 0; at < view.count; at += BLOCK) {
+        const uint64_t left = view.count - at, n = left < BLOCK ? left : BLOCK;
+        nd_view_decode(&view, at, n, block);
         for (uint64_t k = 0; k < n; k++) {
             const float sum = first ? (float)block[k] : sums[at + k] + (float)block[k];
-            sums[at + k] = (float)nd_dtype_round(slot->real_dtype, (double)sum);
+            sums[at + k] = (float)nd_dtype_round(real, (double)sum);
         }
     }
     return true;
@@ -267,20 +284,20 @@ static bool is_narrow(const struct slot_view *slot)
 static bool attach(const struct stream *stream, size_t index, struct stand_in *ret)
 {
     for (int side = 0; side < 2; side++) {
-        const struct slot_view *out = float_output(stream->input, index, side);
-        const struct layer_view *layer = nd_pair_of(stream->input, index)->side[side];
-        if (out == NULL || layer == NULL || !is_narrow(out))
+        const struct slot_view *view = float_output(stream->input, index, side);
+        if (view == NULL || !is_narrow(view))
             return false;
-        float *sums = malloc(out->tensor.count * sizeof *sums);
+        const struct slot_view out = *view; /* many other layers are looked at */
+        float *sums = malloc(out.tensor.count * sizeof *sums);
         ret->own[side] = sums;
         for (unsigned k = 0; k < stream->best.count; k++)
             if (sums == NULL ||
                 !add_term(stream, stream->best.term[k], side, k == 0, sums))
                 return false;
         struct slot_view *slot = &ret->slots[side][ret->side[side].slot_count++];
-        *slot = (struct slot_view){.name = "input.0", .real_dtype = out->real_dtype,
+        *slot = (struct slot_view){.name = "input.0", .real_dtype = out.real_dtype,
                                    .has_tensor = true};
-        nd_view_contiguous(&slot->tensor, sums, out->tensor.count * sizeof *sums,
+        nd_view_contiguous(&slot->tensor, sums, out.tensor.count * sizeof *sums,
                            ND_DTYPE_f32, &stream->shape);
     }
     return true;

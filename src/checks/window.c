@@ -308,7 +308,8 @@ static bool window_make(const struct cutting *cut, const struct layer_pair_view 
 bool nd_window_is_large(const struct layer_pair_view *pair, uint64_t limit)
 {
     for (int side = 0; side < 2; side++)
-        for (size_t i = 0; pair->side[side] != NULL && i < pair->side[side]->slot_count; i++)
+        for (size_t i = 0; pair->side[side] != NULL && i < pair->side[side]->slot_count;
+             i++)
             if (pair->side[side]->slots[i].has_tensor &&
                 pair->side[side]->slots[i].tensor.count > limit)
                 return true;

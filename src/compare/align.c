@@ -102,13 +102,13 @@ static enum nd_status align_layers(struct comparison *comparison, struct side_la
     ND_TRY(nd_fusion_prepare(comparison, &sides[1], fusion, err));
     ND_TRY(nd_align_mapped(comparison, sides, concats, err));
     ND_TRY(nd_align_fused(comparison, sides, fusion, err));
-    ND_TRY(nd_align_micro_steps(arena, sides, err));
+    ND_TRY(nd_align_micro_steps(sides, err));
     ND_TRY(nd_align_calls(arena, sides, err));
     if (!pair_same(sides))
-        ND_TRY(nd_align_by_key(arena, sides, own_name, NULL, ND_MATCH_EXACT, err));
-    ND_TRY(nd_align_by_key(arena, sides, normalised, NULL, ND_MATCH_NORMALISED, err));
-    ND_TRY(nd_align_by_key(arena, sides, classless, NULL, ND_MATCH_NORMALISED, err));
-    ND_TRY(nd_align_by_key(arena, sides, escaped, NULL, ND_MATCH_NORMALISED, err));
+        ND_TRY(nd_align_by_key(sides, own_name, NULL, ND_MATCH_EXACT, err));
+    ND_TRY(nd_align_by_key(sides, normalised, NULL, ND_MATCH_NORMALISED, err));
+    ND_TRY(nd_align_by_key(sides, classless, NULL, ND_MATCH_NORMALISED, err));
+    ND_TRY(nd_align_by_key(sides, escaped, NULL, ND_MATCH_NORMALISED, err));
     if (sides[0].count == 1 && sides[1].count == 1 && sides[0].partner[0] == ND_NO_INDEX) {
         sides[0].partner[0] = sides[1].partner[0] = 0;
         sides[0].match[0] = ND_MATCH_LONE;
@@ -119,7 +119,7 @@ static enum nd_status align_layers(struct comparison *comparison, struct side_la
         ND_TRY(nd_align_sequence(comparison, sides, err));
     else
         ND_TRY(nd_align_by_order(arena, sides, err));
-    return nd_align_calls_rest(arena, sides, err);
+    return nd_align_calls_rest(sides, err);
 }
 
 static enum nd_status make_pairs(struct comparison *comparison, const struct side_layers *sides,
@@ -157,6 +157,12 @@ static enum nd_status count_common(const struct comparison *comparison, struct n
     for (size_t i = 0; i < comparison->layer_count; i++)
         if (comparison->layers[i].side[1] != NULL)
             return ND_OK;
+    for (unsigned side = 0; side < 2; side++)
+        if (comparison->dump[side]->layer_count == 0) {
+            nd_fail(err, ND_ERR_NOTHING, "at least one tensor", "a dump without any tensor");
+            nd_error_file(err, comparison->dump[side]->path);
+            return ND_ERR_NOTHING;
+        }
     ND_TRY(nd_check_places(comparison, err));
     nd_fail(err, ND_ERR_NOTHING, "at least one layer of the same name on both sides",
             "%zu reference and %zu candidate layers with nothing in common",
@@ -215,6 +221,7 @@ static enum nd_status align(struct comparison *comparison, struct nd_error *err)
     ND_TRY(make_pairs(comparison, sides, err));
     give_parts(comparison, &concats);
     ND_TRY(nd_fusion_cover(comparison, &fusion, err));
+    nd_cover_idle(comparison);
     ND_TRY(nd_cover_frames(comparison, err));
     ND_TRY(nd_warn_places(comparison, err));
     return count_common(comparison, err);

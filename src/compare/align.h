@@ -17,7 +17,8 @@ struct side_layers {
                                        * ends in it: inputs are not the same; NULL: none */
 };
 
-/* The name by which a pass pairs a layer; NULL: it takes no part. */
+/* The name by which a pass pairs a layer, in the arena, which is freed after the pass; NULL:
+ * it takes no part. */
 typedef const char *key_fn(struct arena *arena, const void *user, const struct dump_layer *layer,
                            unsigned side);
 
@@ -25,8 +26,8 @@ typedef const char *key_fn(struct arena *arena, const void *user, const struct d
  * Pairs layers of equal key (and step, rank, direction): equal call numbers first, the rest
  * in order.
  */
-enum nd_status nd_align_by_key(struct arena *arena, struct side_layers *sides, key_fn *key,
-                               const void *user, enum nd_match match, struct nd_error *err);
+enum nd_status nd_align_by_key(struct side_layers *sides, key_fn *key, const void *user,
+                               enum nd_match match, struct nd_error *err);
 
 /* Layers of one key, by call number. */
 struct keyed {
@@ -37,9 +38,8 @@ struct keyed {
 /* Pairs what it will of two runs of one key. */
 typedef void run_fn(struct side_layers *sides, const struct keyed *a, size_t na,
                     const struct keyed *b, size_t nb, enum nd_match match);
-enum nd_status nd_align_runs(struct arena *arena, struct side_layers *sides, key_fn *key,
-                             const void *user, enum nd_match match, run_fn *run,
-                             struct nd_error *err);
+enum nd_status nd_align_runs(struct side_layers *sides, key_fn *key, const void *user,
+                             enum nd_match match, run_fn *run, struct nd_error *err);
 void nd_align_pair(struct side_layers *sides, size_t a, size_t b, enum nd_match match);
 
 /* --- steps and ranks ------------------------------------------------------------------- */
@@ -47,8 +47,7 @@ void nd_align_pair(struct side_layers *sides, size_t a, size_t b, enum nd_match 
 /* Brings steps and ranks together where only one side numbers them, or a lone file does. */
 enum nd_status nd_align_places(struct comparison *comparison, struct nd_error *err);
 /* Calls of one micro-batch, where both dumps say which it is. */
-enum nd_status nd_align_micro_steps(struct arena *arena, struct side_layers *sides,
-                                    struct nd_error *err);
+enum nd_status nd_align_micro_steps(struct side_layers *sides, struct nd_error *err);
 /* An error if they have no step and rank in common. */
 enum nd_status nd_check_places(const struct comparison *comparison, struct nd_error *err);
 /* Names the steps and ranks that only one side has. */
@@ -69,8 +68,7 @@ void nd_align_family(const struct comparison *comparison, const struct dump_laye
 /* Pairs calls by number where the numbers can be trusted, and holds back the others. */
 enum nd_status nd_align_calls(struct arena *arena, struct side_layers *sides, struct nd_error *err);
 /* Those that nothing else has paired. */
-enum nd_status nd_align_calls_rest(struct arena *arena, struct side_layers *sides,
-                                   struct nd_error *err);
+enum nd_status nd_align_calls_rest(struct side_layers *sides, struct nd_error *err);
 /* Calls with the modules that they ran in, as construct.json has it: the call of the module's
  * own kind, else the last one, at its output alone. */
 enum nd_status nd_align_frames(const struct comparison *comparison, struct side_layers *sides,
@@ -98,6 +96,8 @@ const char *nd_normalised_name(struct arena *arena, const char *name);
 
 /* Which paired layers are only the frame of others that are compared. */
 enum nd_status nd_mark_containers(struct comparison *comparison, struct nd_error *err);
+/* Layers of the reference that compute nothing, and that the other side left out. */
+void nd_cover_idle(struct comparison *comparison);
 /* Where one side dumped calls and the other modules: what of the reference is compared
  * although nothing on the other side has its name. */
 enum nd_status nd_cover_frames(struct comparison *comparison, struct nd_error *err);

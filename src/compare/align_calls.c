@@ -132,7 +132,7 @@ enum nd_status nd_align_calls(struct arena *arena, struct side_layers *sides,
         if (sides[side].held == NULL)
             return nd_fail_memory(err);
     }
-    return nd_align_runs(arena, sides, call_key, NULL, ND_MATCH_EXACT, pair_calls, err);
+    return nd_align_runs(sides, call_key, NULL, ND_MATCH_EXACT, pair_calls, err);
 }
 
 /* What the sequence left: as many calls on both sides are those of the same numbers, and
@@ -148,9 +148,8 @@ static void pair_rest(struct side_layers *sides, const struct keyed *a, size_t n
         nd_align_pair(sides, a[i].index, b[i].index, match);
 }
 
-enum nd_status nd_align_calls_rest(struct arena *arena, struct side_layers *sides,
-                                   struct nd_error *err)
+enum nd_status nd_align_calls_rest(struct side_layers *sides, struct nd_error *err)
 {
     sides[0].held = sides[1].held = NULL;
-    return nd_align_runs(arena, sides, call_key, NULL, ND_MATCH_EXACT, pair_rest, err);
+    return nd_align_runs(sides, call_key, NULL, ND_MATCH_EXACT, pair_rest, err);
 }

@@ -130,9 +130,9 @@ static size_t run_length(const struct keyed *list, size_t count, size_t from)
     return to - from;
 }
 
-enum nd_status nd_align_runs(struct arena *arena, struct side_layers *sides, key_fn *key,
-                             const void *user, enum nd_match match, run_fn *run,
-                             struct nd_error *err)
+static enum nd_status merge_runs(struct arena *arena, struct side_layers *sides, key_fn *key,
+                                 const void *user, enum nd_match match, run_fn *run,
+                                 struct nd_error *err)
 {
     struct keyed *a, *b;
     size_t        na, nb;
@@ -150,8 +150,21 @@ enum nd_status nd_align_runs(struct arena *arena, struct side_layers *sides, key
     return ND_OK;
 }
 
-enum nd_status nd_align_by_key(struct arena *arena, struct side_layers *sides, key_fn *key,
-                               const void *user, enum nd_match match, struct nd_error *err)
+/* The keys are as much text as the names of both dumps, and nobody needs them afterwards. */
+enum nd_status nd_align_runs(struct side_layers *sides, key_fn *key, const void *user,
+                             enum nd_match match, run_fn *run, struct nd_error *err)
 {
-    return nd_align_runs(arena, sides, key, user, match, pair_runs, err);
+    struct arena *const arena = nd_arena_new();
+    const enum nd_status status = arena == NULL
+                                      ? nd_fail_memory(err)
+                                      : merge_runs(arena, sides, key, user, match, run, err);
+
+    nd_arena_free(arena);
+    return status;
+}
+
+enum nd_status nd_align_by_key(struct side_layers *sides, key_fn *key, const void *user,
+                               enum nd_match match, struct nd_error *err)
+{
+    return nd_align_runs(sides, key, user, match, pair_runs, err);
 }

@@ -138,12 +138,11 @@ static bool has_micro_steps(const struct side_layers *side)
     return false;
 }
 
-enum nd_status nd_align_micro_steps(struct arena *arena, struct side_layers *sides,
-                                    struct nd_error *err)
+enum nd_status nd_align_micro_steps(struct side_layers *sides, struct nd_error *err)
 {
     if (!has_micro_steps(&sides[0]) || !has_micro_steps(&sides[1]))
         return ND_OK;
-    return nd_align_runs(arena, sides, micro_key, NULL, ND_MATCH_NORMALISED, pair_micro,
+    return nd_align_runs(sides, micro_key, NULL, ND_MATCH_NORMALISED, pair_micro,
                          err);
 }
 

@@ -33,7 +33,7 @@ struct slot_pair {
     enum to_rstd            to_rstd;
     bool                    scatter; /* an output that is a variance or an rstd, says its type */
     double                  scatter_eps;
-    struct nd_moments       moments;
+    const struct nd_moments *moments; /* zeros, shared, for pairs that need no values */
     bool                    measured; /* moments are there */
     struct nd_detail       *detail;   /* NULL: not run */
     struct worst_slice      channel, row; /* with the detail */
@@ -128,6 +128,7 @@ struct evidence {
     const struct comparison *comparison;
     struct held             *held; /* what views need beside the dumps' own mappings, in order */
     size_t                   held_count, held_capacity;
+    uint64_t                 memory;  /* bytes of decoded members among it */
     struct glance          **glances; /* one a worker, made by it */
     atomic_bool              short_of_memory; /* layers were shown as empty */
 };

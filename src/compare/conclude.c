@@ -52,7 +52,7 @@ static uint64_t view_bytes(const struct slot_pair *slot)
 
     for (unsigned side = 0; side < 2; side++)
         if (slot->side[side] != NULL && slot->side[side]->evidence == ND_EVIDENCE_VALUES)
-            bytes += slot->moments.total * nd_dtype_info(slot->side[side]->dtype)->size;
+            bytes += slot->moments->total * nd_dtype_info(slot->side[side]->dtype)->size;
     return bytes;
 }
 
@@ -180,8 +180,8 @@ void nd_outcome(struct comparison *comparison, const struct nd_result *result,
                 continue;
             if (!nd_top1_applies(pair))
                 continue;
-            if (pair->moments.differ == 0 && pair->moments.mismatches == 0 &&
-                pair->moments.masked == 0) {
+            if (pair->moments->differ == 0 && pair->moments->mismatches == 0 &&
+                pair->moments->masked == 0) {
                 nd_top1_equal(pair, ret);
                 continue;
             }
@@ -209,9 +209,9 @@ static double golden_factor(const struct layer_pair *pair)
     const double u = nd_dtype_roundoff(nd_dtype_coarser(nd_slot_dtype(slot->side[0]),
                                                         nd_slot_dtype(slot->side[1])));
 
-    if (slot->moments.n <= 10)
+    if (slot->moments->n <= 10)
         return 10;
-    if (slot->moments.n <= 500)
+    if (slot->moments->n <= 500)
         return 8;
     return u > 0x1p-20 ? 3 : 2;
 }

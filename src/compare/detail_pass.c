@@ -141,11 +141,11 @@ enum nd_status nd_slot_detail(struct comparison *comparison, struct slot_pair *s
 
 bool nd_slot_wants_detail(const struct comparison *comparison, const struct slot_pair *slot)
 {
-    double max_abs = slot->moments.max_abs / slot->moments.scale;
+    double max_abs = slot->moments->max_abs / slot->moments->scale;
 
     if (comparison->options->metrics_all || comparison->metric->detail)
         return true;
-    return slot->moments.differ > 0 && (max_abs >= 0.1 * slot->rms[0] ||
+    return slot->moments->differ > 0 && (max_abs >= 0.1 * slot->rms[0] ||
                                         slot->result->drift > comparison->options->tiers[1]);
 }
 

@@ -64,7 +64,8 @@ static void see_slots(unsigned side, const struct layer_pair *pair, struct seen_
 
 struct opening {
     struct evidence *evidence;
-    uint64_t         spool_left; /* bytes that deflated members may take */
+    uint64_t         spool_left;  /* bytes that deflated members may take, */
+    uint64_t         memory_left; /* and of those that may lie in memory */
     size_t           own_mappings;
     struct seen_slot *seen; /* room for one layer's slots */
     size_t            seen_room;
@@ -85,17 +86,29 @@ static bool hold(struct evidence *evidence, const struct held *held)
     return true;
 }
 
+/* Whether there is room for a decoded member.  Where it will lie depends on the machine, what
+ * the checks see does not: each that may lie in memory counts. */
+static bool take_room(struct opening *opening, const struct dump_slot *slot)
+{
+    const uint64_t size = slot->extent.raw_size;
+    const bool     in_memory = size <= ND_MEMBER_IN_MEMORY;
+
+    if (size > opening->spool_left || (in_memory && size > opening->memory_left))
+        return false;
+    opening->spool_left -= size;
+    opening->memory_left -= in_memory ? size : 0;
+    opening->evidence->memory += in_memory ? size : 0;
+    return true;
+}
+
 static enum nd_status hold_slot(struct opening *opening, const struct dump *dump,
                                 const struct dump_slot *slot, struct held *held,
                                 struct nd_error *err)
 {
     struct open_slot open;
 
-    if (slot->extent.codec != CODEC_STORED) {
-        if (slot->extent.raw_size > opening->spool_left)
-            return ND_OK;
-        opening->spool_left -= slot->extent.raw_size;
-    }
+    if (slot->extent.codec != CODEC_STORED && !take_room(opening, slot))
+        return ND_OK;
     if (opening->own_mappings >= MAX_OWN_MAPPINGS || nd_slot_open(dump, slot, &open, NULL) != ND_OK)
         return ND_OK; /* it was reported when it was compared */
     opening->own_mappings += open.has_own_map;
@@ -164,10 +177,10 @@ enum nd_status nd_evidence_open(struct comparison *comparison, struct evidence *
                                 struct nd_error *err)
 {
     struct evidence evidence = {.comparison = comparison};
+    const uint64_t  max_mem = comparison->options->max_mem;
     struct opening  opening = {.evidence = &evidence,
-                               .spool_left = is_worth_decoding(comparison)
-                                                 ? comparison->options->max_mem
-                                                 : 0};
+                               .spool_left = is_worth_decoding(comparison) ? max_mem : 0,
+                               .memory_left = max_mem / 4 * 3}; /* the rest is for replays */
     enum nd_status  status = ND_OK;
 
     evidence.glances = calloc(ND_POOL_WORKERS, sizeof *evidence.glances);
@@ -189,14 +202,19 @@ enum nd_status nd_evidence_open(struct comparison *comparison, struct evidence *
 /* The views of one layer. */
 struct looked {
     size_t                 layer; /* its number plus one; 0: free */
+    uint64_t               when;  /* it was last looked at */
     struct layer_pair_view pair;
     struct layer_view      side[2];
     struct slot_view      *slots[2];
     size_t                 room[2];
 };
 
+enum { HINTS = 4 * ND_LOOKS_KEPT };
+
 struct glance {
-    struct looked     looked[ND_LOOK_REACH];
+    struct looked     looked[ND_LOOKS_KEPT];
+    uint16_t          hint[HINTS]; /* where a layer was put, by its number */
+    uint64_t          looks;
     struct seen_slot *seen;
     size_t            seen_room;
 };
@@ -297,10 +315,24 @@ static bool glance_room(struct glance *glance, struct looked *looked, unsigned s
     return count <= looked->room[side] && count <= glance->seen_room;
 }
 
-const struct layer_pair_view *nd_evidence_look(void *user, unsigned worker, size_t index)
+/* Where a layer's views are; if they are nowhere, those that were looked at longest ago. */
+static struct looked *glance_find(struct glance *glance, size_t index)
+{
+    uint16_t *const hint = &glance->hint[index % HINTS];
+    struct looked  *found = &glance->looked[*hint];
+
+    for (size_t i = 0; i < ND_LOOKS_KEPT && found->layer != index + 1; i++)
+        if (glance->looked[i].layer == index + 1 || glance->looked[i].when < found->when)
+            found = &glance->looked[i];
+    *hint = (uint16_t)(found - glance->looked);
+    found->when = ++glance->looks;
+    return found;
+}
+
+const struct layer_pair_view *nd_evidence_look(void *layers, unsigned worker, size_t index)
 {
     static const struct layer_pair_view nothing;
-    struct evidence *const         evidence = user;
+    struct evidence *const         evidence = layers;
     const struct layer_pair *const pair = &evidence->comparison->layers[index];
     struct glance                **glance = &evidence->glances[worker];
 
@@ -310,7 +342,7 @@ const struct layer_pair_view *nd_evidence_look(void *user, unsigned worker, size
         atomic_store(&evidence->short_of_memory, true);
         return &nothing;
     }
-    struct looked *const looked = &(*glance)->looked[index % ND_LOOK_REACH];
+    struct looked *const looked = glance_find(*glance, index);
     if (looked->layer == index + 1)
         return &looked->pair;
     size_t at = held_from(evidence, index);
@@ -331,12 +363,12 @@ const struct layer_pair_view *nd_evidence_look(void *user, unsigned worker, size
 
 static void glance_free(struct glance *glance)
 {
-    for (size_t i = 0; glance != NULL && i < ND_LOOK_REACH; i++) {
-        free(glance->looked[i].slots[0]);
-        free(glance->looked[i].slots[1]);
-    }
-    if (glance != NULL)
-        free(glance->seen);
+    if (glance == NULL)
+        return;
+    for (size_t i = 0; i < ND_LOOKS_KEPT; i++)
+        for (unsigned side = 0; side < 2; side++)
+            free(glance->looked[i].slots[side]);
+    free(glance->seen);
     free(glance);
 }
 

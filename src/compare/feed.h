@@ -9,8 +9,8 @@
 
 struct feed;
 
-/* Blocks that a feed leaves to the next one, which would find new memory page by page; zeroed
- * at first, for one feed at a time. */
+/* Blocks that a feed leaves to the next one, which would find new memory page by page;
+ * zeroed at first, for one feed at a time. */
 enum { ND_FEED_BLOCKS = 3 };
 struct feed_room {
     unsigned char *bytes[ND_FEED_BLOCKS];

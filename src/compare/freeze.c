@@ -50,7 +50,7 @@ static enum nd_status freeze_metrics(struct arena *arena, const struct slot_pair
         const struct metric    *metric = nd_metric_at(i);
         struct nd_metric_value *value = &values[count];
         if ((metric->detail && slot->detail == NULL) ||
-            !metric->value(&slot->moments, metric->detail ? slot->detail : NULL, value->value))
+            !metric->value(slot->moments, metric->detail ? slot->detail : NULL, value->value))
             continue;
         value->key = metric->key;
         value->kind = metric->index ? ND_METRIC_INDEX : metric->pair ? ND_METRIC_PAIR

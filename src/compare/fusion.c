@@ -259,7 +259,7 @@ enum nd_status nd_align_fused(struct comparison *comparison, struct side_layers 
     if (fusion->graph.count == 0)
         return ND_OK;
     ND_TRY(list_targets(comparison->arena, &sides[1], fusion, err));
-    return nd_align_by_key(comparison->arena, sides, fused_key_of, fusion, ND_MATCH_MAP,
+    return nd_align_by_key(sides, fused_key_of, fusion, ND_MATCH_MAP,
                            err);
 }
 

@@ -117,7 +117,7 @@ static void mark_negligible(const struct comparison *comparison, struct layer_pa
     scales[SCALE_OUTPUT].roundoff[0] = scales[SCALE_OUTPUT].roundoff[1] = 0;
     for (size_t s = 0; s < layer->slot_count; s++) {
         struct slot_pair *slot = &layer->slots[s];
-        if (!slot->measured || slot->integer || slot->moments.differ == 0)
+        if (!slot->measured || slot->integer || slot->moments->differ == 0)
             continue;
         slot->negligible = isnan(floor)
                                ? is_residue(slot, &scales[scale_group_of(layer, slot)])
@@ -151,7 +151,7 @@ static void judge_compared(const struct comparison *comparison, struct slot_pair
     slot->localised = nd_slot_looks_localised(slot) && !slot->kink;
     if (slot->kink)
         nd_slot_note(slot, "gradient_at_kink");
-    if (result->evidence == ND_EVIDENCE_VALUES && slot->moments.differ == 0 &&
+    if (result->evidence == ND_EVIDENCE_VALUES && slot->moments->differ == 0 &&
         result->nonfinite_mismatches == 0)
         result->tier = ND_TIER_EXACT;
     else if (slot->one_lsb)
@@ -216,7 +216,7 @@ static enum nd_fail compared_fail(const struct comparison *comparison, const str
         return any && slot->differs ? ND_FAIL_DRIFT : ND_FAIL_NONE;
     if (result->nonfinite_mismatches > 0)
         return ND_FAIL_NONFINITE;
-    if (slot->integer && slot->moments.differ > 0 &&
+    if (slot->integer && slot->moments->differ > 0 &&
         (!slot->one_lsb || any || options->fail_on == ND_FAIL_ON_ELEVATED) &&
         (!bound->excused || reaches(bound, result->drift)))
         return ND_FAIL_INTEGER;
@@ -261,7 +261,7 @@ static void judge_slots(const struct comparison *comparison, struct layer_pair *
     for (size_t s = 0; s < layer->slot_count; s++) {
         struct slot_pair *slot = &layer->slots[s];
         slot->one_lsb = slot->state == SLOT_COMPARED && slot->integer && is_kind(slot, "output") &&
-                        slot->moments.differ > 0 && slot->moments.max_abs <= 1 &&
+                        slot->moments->differ > 0 && slot->moments->max_abs <= 1 &&
                         nd_layer_quantises(layer->side[0]);
         if (slot->one_lsb)
             nd_slot_note(slot, "one_lsb");

@@ -95,8 +95,8 @@ static bool is_kind(const struct slot_pair *slot, const char *kind)
 
 static bool is_value(const struct slot_pair *slot)
 {
-    return slot != NULL && slot->measured && !slot->integer && slot->moments.mismatches == 0 &&
-           slot->moments.n > 0;
+    return slot != NULL && slot->measured && !slot->integer && slot->moments->mismatches == 0 &&
+           slot->moments->n > 0;
 }
 
 /*
@@ -119,7 +119,7 @@ static struct slot_pair *value_of(const struct forward_index *index,
     struct slot_pair *value = slot_of(*found, taken ? "output." : "input.", number);
     if (!is_value(value) && !taken)
         value = slot_of(*found, "output.", number);
-    return is_value(value) && value->moments.total == slot->moments.total ? value : NULL;
+    return is_value(value) && value->moments->total == slot->moments->total ? value : NULL;
 }
 
 struct scan {
@@ -218,7 +218,7 @@ static bool is_proved(const struct comparison *comparison, const struct forward_
 
     if (value == NULL || slot->result->layout_how != NULL || value->result->layout_how != NULL)
         return false;
-    const struct nd_moments *const moments = &value->moments;
+    const struct nd_moments *const moments = value->moments;
     scan.reach = NOISE_REACH * sqrt(moments->sum_ee / (double)moments->n) / moments->scale;
     nd_pair_open(comparison, layer, slot, &scan.views[0]);
     nd_pair_open(comparison, from, value, &scan.views[1]);

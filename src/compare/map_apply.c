@@ -296,7 +296,7 @@ enum nd_status nd_align_mapped(struct comparison *comparison, struct side_layers
     if (rules.yaml != NULL)
         ND_TRY(nd_map_yaml_prepare(arena, rules.yaml, &sides[1], err));
     ND_TRY(align_concat(arena, sides, &rules, concats, err));
-    ND_TRY(nd_align_by_key(arena, sides, mapped, &book, ND_MATCH_MAP, err));
+    ND_TRY(nd_align_by_key(sides, mapped, &book, ND_MATCH_MAP, err));
     for (size_t i = 0; rules.yaml == NULL && i < sides[0].count; i++) {
         struct map_rule *rule =
             sides[0].partner[i] == ND_NO_INDEX

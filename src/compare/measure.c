@@ -11,6 +11,7 @@
 
 #include "base/pool.h"
 #include "compare/measure_job.h"
+#include "compare/stage.h"
 #include "compare/stored.h"
 #include "compare/stream.h"
 
@@ -18,6 +19,7 @@ enum {
     UNIT = MEASURE_UNIT,
     BATCH_PAIRS = 512,
     UNITS_AHEAD = 4,
+    UNITS_TOGETHER = 4,
     ADVISE_LEAST = 1 << 20 /* bytes: below that readahead has it already */
 };
 static const uint64_t BATCH_BYTES = 4ull << 30, BATCH_DECODED = 32ull << 20;
@@ -25,6 +27,7 @@ static const uint64_t BATCH_BYTES = 4ull << 30, BATCH_DECODED = 32ull << 20;
 struct unit {
     size_t            job;
     uint64_t          first, count;
+    size_t            together; /* units that are measured with it; 0: one before does this */
     struct nd_moments moments;
 };
 
@@ -117,10 +120,18 @@ static void unit_measure(void *user, size_t i, unsigned worker)
     struct batch *batch = user;
     struct unit  *unit = &batch->units[i];
 
+    struct nd_moments moments[UNITS_TOGETHER];
+    uint64_t          count = 0;
+
     (void)worker;
     unit_announce(batch, i + UNITS_AHEAD);
-    nd_job_measure(batch->comparison, &batch->jobs[unit->job], unit->first, unit->count,
-                   &batch->done, &unit->moments);
+    for (size_t k = 0; k < unit->together; k++)
+        count += unit[k].count;
+    if (unit->together > 0)
+        nd_job_measure(batch->comparison, &batch->jobs[unit->job], unit->first, count,
+                       &batch->done, moments);
+    for (size_t k = 0; k < unit->together; k++)
+        unit[k].moments = moments[k];
 }
 
 static void batch_tick(void *user, size_t started)
@@ -133,6 +144,18 @@ static void batch_tick(void *user, size_t started)
         options->progress(options->progress_user, "compare",
                           batch->comparison->bytes_done + atomic_load(&batch->done),
                           batch->comparison->bytes_total);
+}
+
+/* How many units of a job one thread measures at once: that changes no figure. */
+static size_t units_together(const struct batch *batch, const struct job *job)
+{
+    const unsigned jobs = batch->comparison->options->jobs;
+    const size_t   threads = jobs > 0 ? jobs : nd_pool_processors();
+    const uint64_t share = job->views.view[0].count / UNIT / (2 * threads) + 1;
+
+    if (!nd_stage_wants_more(job->views.view, UNIT))
+        return 1;
+    return share < UNITS_TOGETHER ? (size_t)share : UNITS_TOGETHER;
 }
 
 /* Cuts the ready jobs into units. */
@@ -157,6 +180,10 @@ static bool batch_cut(struct batch *batch)
                 (struct unit){.job = j, .first = at, .count = left < UNIT ? left : UNIT};
         }
         job->unit_count = batch->unit_count - job->first_unit;
+        const size_t together = units_together(batch, job);
+        for (size_t u = 0; u < job->unit_count; u += together)
+            batch->units[job->first_unit + u].together =
+                job->unit_count - u < together ? job->unit_count - u : together;
     }
     return true;
 }
@@ -239,11 +266,13 @@ static enum nd_status batch_run(struct batch *batch, struct nd_error *err)
 
 static bool add_results(struct arena *arena, struct layer_pair *layer)
 {
+    static const struct nd_moments nothing;
     struct nd_slot *results = nd_arena_alloc(arena, layer->slot_count, sizeof *results);
 
     for (size_t s = 0; results != NULL && s < layer->slot_count; s++) {
         struct slot_pair *slot = &layer->slots[s];
         slot->result = &results[s];
+        slot->moments = &nothing;
         slot->result->drift = slot->result->hidden_up_to = (double)NAN;
         slot->result->found_drift = slot->rms[0] = slot->rms[1] = (double)NAN;
     }
@@ -272,6 +301,11 @@ enum nd_status nd_measure(struct comparison *comparison, struct nd_error *err)
             struct slot_pair *slot = &layer->slots[s];
             if (!nd_slot_needs_values(comparison, layer, slot))
                 continue;
+            slot->moments = nd_arena_alloc(comparison->arena, 1, sizeof *slot->moments);
+            if (slot->moments == NULL) {
+                status = nd_fail_memory(err);
+                break;
+            }
             const bool streams = nd_pair_streams(layer, slot);
             decoded += streams ? 0 : decoded_bytes(slot);
             if (batch.job_count == BATCH_PAIRS ||

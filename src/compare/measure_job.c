@@ -46,10 +46,11 @@ void nd_job_measure(const struct comparison *comparison, const struct job *job, 
     const struct moments_policy policy = nd_policy_moments(comparison, 1);
     struct stage                stage;
 
-    nd_moments_init(ret_moments);
+    for (uint64_t at = 0; at < count || at == 0; at += MEASURE_UNIT)
+        nd_moments_init(&ret_moments[at / MEASURE_UNIT]);
     nd_stage_init(job->views.view, &stage);
-    nd_stage_measure(&stage, comparison->kernels, job->views.view, job->views.real, first,
-                     count, &job->pivot, &policy, ret_moments);
+    nd_stage_measure_parts(&stage, comparison->kernels, job->views.view, job->views.real, first,
+                           count, MEASURE_UNIT, &job->pivot, &policy, ret_moments);
     nd_stage_done(&stage);
     job_was_read(job, first, count);
     if (done != NULL)

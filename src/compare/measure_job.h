@@ -29,8 +29,8 @@ void nd_job_open(const struct comparison *comparison, struct job *job);
 /* Where the bytes of some positions lie that are read in place; NULL: they are not. */
 const unsigned char *nd_job_bytes(const struct job *job, uint64_t first, uint64_t count,
                                   unsigned side, uint64_t *ret_size);
-/* Measures positions [first, first + count); bytes are added to *done if somebody wants to
- * know. */
+/* Measures positions [first, first + count), each MEASURE_UNIT into moments of its own (what
+ * needs no order may all be in the first); bytes are added to *done if somebody wants to know. */
 void nd_job_measure(const struct comparison *comparison, const struct job *job, uint64_t first,
                     uint64_t count, atomic_uint_least64_t *done, struct nd_moments *ret_moments);
 /* What follows the hot pass: figures from job->moments, notes, layout search, detail pass. */

@@ -49,13 +49,13 @@ static double slot_rel_l2(const struct slot_pair *slot)
 {
     double value[2];
 
-    return nd_metric_by_name("rel_l2")->value(&slot->moments, NULL, value) ? value[0] : 0;
+    return nd_metric_by_name("rel_l2")->value(slot->moments, NULL, value) ? value[0] : 0;
 }
 
 /* A metric of the detail pass has no value before it: rel_l2 stands in. */
 double nd_slot_drift(const struct comparison *comparison, const struct slot_pair *slot)
 {
-    const struct nd_moments *moments = &slot->moments;
+    const struct nd_moments *moments = slot->moments;
     double                   value[2];
 
     if (slot->integer)
@@ -71,7 +71,7 @@ void nd_slot_set_moments(const struct comparison *comparison, struct slot_pair *
 {
     struct nd_slot *result = slot->result;
 
-    slot->moments = *moments;
+    *(struct nd_moments *)(uintptr_t)slot->moments = *moments;
     slot->measured = true;
     result->n = moments->n;
     result->differ = moments->differ;
@@ -101,7 +101,7 @@ static const double HOPELESS = 0.3;
 
 bool nd_slot_is_hopeless(const struct slot_pair *slot)
 {
-    return !slot->integer && slot->moments.n >= 8 && slot_rel_l2(slot) >= HOPELESS;
+    return !slot->integer && slot->moments->n >= 8 && slot_rel_l2(slot) >= HOPELESS;
 }
 
 /* Two forms of one statistic agree to this, and unlike ones do not. */

@@ -68,7 +68,8 @@ void nd_stage_done(struct stage *stage)
     *stage = (struct stage){.room = 0};
 }
 
-/* --- pieces in logical order ----------------------------------------------------------- */
+/* --- pieces in logical order -----------------------------------------------------------
+ */
 
 /* How far a run over the pieces is. */
 struct pieces {
@@ -142,24 +143,67 @@ static uint64_t pieces_next(const struct pieces *pieces, uint64_t end)
                : nd_view_cut(&view[side], pieces->have, pieces->stage->room);
 }
 
-static void measure_pieces(struct pieces *pieces, uint64_t end)
+static void measure_pieces(const struct stage *stage, const struct tensor_view *view,
+                           struct moments_pass *pass, uint64_t first, uint64_t count,
+                           struct nd_moments *inout)
 {
-    while (pieces->have < end) {
-        const uint64_t n = pieces_next(pieces, end);
-        for (unsigned side = 0; side < 2; side++) {
-            const struct tensor_view *view = &pieces->view[side];
-            if (pieces->stage->bytes[side] != NULL)
-                nd_view_gather(view, pieces->have, n,
-                               pieces->stage->bytes[side] +
-                                   (pieces->have - pieces->first) *
-                                       nd_dtype_info(view->dtype)->size);
-        }
-        pieces->have += n;
-        pieces_measure(pieces, pieces->have == end);
+    struct pieces pieces = {.stage = stage,
+                            .view = view,
+                            .pass = pass,
+                            .moments = inout,
+                            .first = first,
+                            .have = first};
+
+    for (unsigned side = 0; side < 2; side++) {
+        if (stage->bytes[side] == NULL)
+            continue;
+        nd_plan_make(&view[side], &pieces.plan[side]);
+        pieces.has_bundles[side] =
+            nd_bundles_make(&pieces.plan[side], &pieces.bundles[side]);
+    }
+    while (pieces.have < first + count) {
+        const uint64_t n = pieces_next(&pieces, first + count);
+        for (unsigned side = 0; side < 2; side++)
+            if (stage->bytes[side] != NULL)
+                nd_view_gather(&view[side], pieces.have, n,
+                               stage->bytes[side] +
+                                   (pieces.have - pieces.first) *
+                                       nd_dtype_info(view[side].dtype)->size);
+        pieces.have += n;
+        pieces_measure(&pieces, pieces.have == first + count);
     }
 }
 
-/* --- all of it -------------------------------------------------------------------------- */
+/* --- all of it --------------------------------------------------------------------------
+ */
+
+bool nd_stage_wants_more(const struct tensor_view *view, uint64_t part)
+{
+    return nd_view_reach(&view[0]) > part / 2 || nd_view_reach(&view[1]) > part / 2;
+}
+
+void nd_stage_measure_parts(struct stage *stage, const struct kernel_set *kernels,
+                            const struct tensor_view *view, const enum nd_dtype *real,
+                            uint64_t first, uint64_t count, uint64_t part,
+                            const struct moments_pivot *pivot,
+                            const struct moments_policy *policy, struct nd_moments *inout)
+{
+    struct moments_pass pass;
+    struct nd_moments found;
+
+    if (stage->tiles == NULL) {
+        for (uint64_t at = 0; at < count; at += part, inout++)
+            nd_stage_measure(stage, kernels, view, real, first + at,
+                             least(count - at, part), pivot, policy, inout);
+        return;
+    }
+    for (uint64_t at = 0; at < count; at += part)
+        inout[at / part].scale = policy->scale;
+    nd_pass_begin(&pass, kernels, view, real, pivot, policy);
+    nd_tiles_measure(stage->tiles, &pass, first, count, part, inout);
+    nd_pass_end(&pass, &found);
+    nd_moments_fold(inout, &found);
+}
 
 void nd_stage_measure(struct stage *stage, const struct kernel_set *kernels,
                       const struct tensor_view *view, const enum nd_dtype *real,
@@ -169,7 +213,12 @@ void nd_stage_measure(struct stage *stage, const struct kernel_set *kernels,
     struct moments_pass pass;
     struct nd_moments found;
 
-    if (stage->room == 0 && stage->tiles == NULL) {
+    if (stage->tiles != NULL) {
+        nd_stage_measure_parts(stage, kernels, view, real, first, count, UINT64_MAX, pivot,
+                               policy, inout);
+        return;
+    }
+    if (stage->room == 0) {
         for (uint64_t at = 0; at < count; at += MOMENTS_CHUNK) {
             nd_moments_measure(kernels, &view[0], &view[1], real[0], real[1], first + at,
                                least(count - at, MOMENTS_CHUNK), pivot, policy, &found);
@@ -179,20 +228,7 @@ void nd_stage_measure(struct stage *stage, const struct kernel_set *kernels,
     }
     nd_pass_begin(&pass, kernels, view, real, pivot, policy);
     inout->scale = policy->scale;
-    if (stage->tiles != NULL) {
-        nd_tiles_measure(stage->tiles, &pass, first, count, inout);
-    } else {
-        struct pieces pieces = {.stage = stage, .view = view, .pass = &pass,
-                                .moments = inout, .first = first, .have = first};
-        for (unsigned side = 0; side < 2; side++) {
-            if (stage->bytes[side] == NULL)
-                continue;
-            nd_plan_make(&view[side], &pieces.plan[side]);
-            pieces.has_bundles[side] =
-                nd_bundles_make(&pieces.plan[side], &pieces.bundles[side]);
-        }
-        measure_pieces(&pieces, first + count);
-    }
+    measure_pieces(stage, view, &pass, first, count, inout);
     nd_pass_end(&pass, &found);
     nd_moments_fold(inout, &found);
 }

@@ -9,7 +9,7 @@ void nd_pairs_check_stored(const struct comparison *comparison,
                            struct slot_pair *const *pairs, size_t stride, size_t count)
 {
     struct slot_at *const slots = malloc((2 * count + 1) * sizeof *slots);
-    size_t                found = 0;
+    size_t found = 0;
 
     if (slots == NULL)
         return;

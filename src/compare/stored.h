@@ -1,6 +1,6 @@
 /*
- * Stored members of pairs that carry a checksum: checked before the pairs are opened, so that
- * one large member keeps all threads busy.
+ * Stored members of pairs that carry a checksum: checked before the pairs are opened, so
+ * that one large member keeps all threads busy.
  */
 #ifndef ND_COMPARE_STORED_H
 #define ND_COMPARE_STORED_H

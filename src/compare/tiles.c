@@ -5,6 +5,9 @@
  * begins and ends within blocks.  What it has of its first block is laid aside (its head),
  * what it has of its last one stays where it is (its rest).  When all rows of a bundle are
  * done, the rest of each and the head of the next make a block.
+ *
+ * Rows are gathered a window at a time, which does not end where blocks do: what is over
+ * moves to before the seam, behind which the next window is gathered.
  */
 #include "compare/tiles.h"
 
@@ -14,10 +17,10 @@
 #include "tensor/gather_bundle.h"
 
 enum {
-    TILE_ROWS = 32,        /* of a bundle: with more, nothing stays in the cache */
+    TILE_ROWS = 32,       /* of a bundle: with more, nothing stays in the cache */
     TILE_LEAST = 2 << 20, /* bytes of a bundle: smaller ones stay in the cache as a whole */
-    TILE_PAD = 64,         /* so that rows do not all begin in one set of the cache */
-    TILE_BLOCKS = 4096,    /* whose sums are held */
+    TILE_PAD = 64,        /* so that rows do not all begin in one set of the cache */
+    TILE_BLOCKS = 4096,   /* whose sums are held */
     TILE_AHEAD = MOMENTS_BLOCK * 3 / 2 /* positions that are fetched before their time */
 };
 
@@ -47,14 +50,15 @@ struct tiles {
     uint64_t window;      /* elements of a row that are gathered at once */
     struct moments_pass *pass;
     uint64_t origin; /* flat index of sums[0] */
-    /* Counted in the order of memory: what is gathered, what is on its way, and where all of
-     * it ends. */
+    /* Counted in the order of memory: what is gathered, what is on its way, and where all
+     * of it ends. */
     uint64_t gathered, asked, end;
     struct row row[TILE_ROWS];
     struct moments_sums sums[TILE_BLOCKS];
 };
 
-/* --- making them ----------------------------------------------------------------------- */
+/* --- making them -----------------------------------------------------------------------
+ */
 
 static bool side_make(const struct tensor_view *view, struct tile_side *side)
 {
@@ -103,6 +107,15 @@ static bool tiles_alloc(struct tiles *tiles, uint64_t budget)
     return true;
 }
 
+/* Windows of one size, a block or a little more: a short one at the end would be as much
+ * work as the others. */
+static uint64_t window_of(uint64_t tail)
+{
+    const uint64_t count = tail / MOMENTS_BLOCK;
+
+    return ((tail - 1) / count / MOMENTS_LANES + 1) * MOMENTS_LANES;
+}
+
 struct tiles *nd_tiles_new(const struct tensor_view *view, uint64_t budget)
 {
     struct tile_side side[2] = {{.size = 0}, {.size = 0}};
@@ -124,13 +137,13 @@ struct tiles *nd_tiles_new(const struct tensor_view *view, uint64_t budget)
         return NULL;
     tiles->view = view;
     tiles->tail = tail;
-    tiles->window = (tail - 1) / (tail / MOMENTS_BLOCK) / MOMENTS_LANES * MOMENTS_LANES + MOMENTS_LANES;
+    tiles->window = window_of(tail);
     tiles->group = group;
     for (unsigned i = 0; i < 2; i++) {
         tiles->side[i] = side[i];
         tiles->side[i].bundles.plan = &tiles->side[i].plan;
     }
-    if (tiles_alloc(tiles, budget))
+    if (budget > sizeof *tiles && tiles_alloc(tiles, budget - sizeof *tiles))
         return tiles;
     nd_tiles_free(tiles);
     return NULL;
@@ -145,7 +158,8 @@ void nd_tiles_free(struct tiles *tiles)
     free(tiles);
 }
 
-/* --- blocks ------------------------------------------------------------------------------ */
+/* --- blocks ------------------------------------------------------------------------------
+ */
 
 /* Where a row's elements go: before it is what the row had of a block. */
 static unsigned char *row_seam(const struct tile_side *side, uint64_t i)
@@ -178,10 +192,10 @@ static void measure_block(struct tiles *tiles, unsigned char *const *staged, uin
     const unsigned char *bytes[2];
 
     for (unsigned k = 0; k < 2; k++)
-        bytes[k] = tiles->side[k].is_staged
-                       ? staged[k]
-                       : tiles->view[k].data +
-                             (tiles->view[k].base + at) * tiles->side[k].size;
+        bytes[k] =
+            tiles->side[k].is_staged
+                ? staged[k]
+                : tiles->view[k].data + (tiles->view[k].base + at) * tiles->side[k].size;
     tiles_ask(tiles);
     nd_pass_add(tiles->pass, bytes, at, n,
                 &tiles->sums[(at - tiles->origin) / MOMENTS_BLOCK]);
@@ -285,8 +299,7 @@ static void measure_bundle(struct tiles *tiles, const struct bundle *bundle)
 }
 
 /* At most so many elements as there are sums for. */
-static void measure_bundles(struct tiles *tiles, uint64_t first, uint64_t count,
-                            struct nd_moments *inout)
+static void measure_bundles(struct tiles *tiles, uint64_t first, uint64_t count)
 {
     const struct tile_side *const side = &tiles->side[tiles->side[0].is_staged ? 0 : 1];
     unsigned char *const joined[2] = {tiles->side[0].joined, tiles->side[1].joined};
@@ -302,15 +315,21 @@ static void measure_bundles(struct tiles *tiles, uint64_t first, uint64_t count,
     }
     if (over > 0)
         measure_block(tiles, joined, end - over, over);
-    nd_sums_add(tiles->sums, (count - 1) / MOMENTS_BLOCK + 1, inout);
 }
 
 void nd_tiles_measure(struct tiles *tiles, struct moments_pass *pass, uint64_t first,
-                      uint64_t count, struct nd_moments *inout)
+                      uint64_t count, uint64_t part, struct nd_moments *inout)
 {
     const uint64_t most = (uint64_t)TILE_BLOCKS * MOMENTS_BLOCK;
 
     tiles->pass = pass;
-    for (uint64_t at = 0; at < count; at += most)
-        measure_bundles(tiles, first + at, count - at < most ? count - at : most, inout);
+    for (uint64_t at = 0, to; at < count; at = to) {
+        to = count - at < most ? count : at + most;
+        measure_bundles(tiles, first + at, to - at);
+        for (uint64_t from = at, end; from < to; from = end) {
+            end = to - from < part - from % part ? to : from + (part - from % part);
+            nd_sums_add(&tiles->sums[(from - at) / MOMENTS_BLOCK],
+                        (end - from - 1) / MOMENTS_BLOCK + 1, &inout[from / part]);
+        }
+    }
 }

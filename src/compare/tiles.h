@@ -15,9 +15,10 @@ struct tiles;
 struct tiles *nd_tiles_new(const struct tensor_view *view, uint64_t budget);
 void nd_tiles_free(struct tiles *tiles);
 
-/* Positions [first, first + count) go into the pass, and their sums into *inout; first is a
- * multiple of MOMENTS_CHUNK, and so is count but at the end of the views. */
+/* Positions [first, first + count) go into the pass, and the sums of each `part` of them
+ * into one of inout; first and part are multiples of MOMENTS_CHUNK, and so is count but at
+ * the end of the views. */
 void nd_tiles_measure(struct tiles *tiles, struct moments_pass *pass, uint64_t first,
-                      uint64_t count, struct nd_moments *inout);
+                      uint64_t count, uint64_t part, struct nd_moments *inout);
 
 #endif

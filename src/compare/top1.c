@@ -12,6 +12,8 @@
 #include "compare/top1.h"
 
 enum { MAX_ROW = 1 << 20, /* a vocabulary has a few hundred thousand entries */
+       TOGETHER = 1 << 18, /* elements of rows that follow each other: layouts are read so */
+       ROWS = 4096,
        LANES = 16,
        GROUPS = 64 };
 
@@ -57,22 +59,32 @@ static uint64_t largest_of_doubles(const double *row, uint64_t n)
     return best;
 }
 
-static uint64_t largest_of_row(const struct tensor_view *view, uint64_t row, uint64_t n,
-                               double *room)
+/* Of `count` rows that follow each other. */
+static void largest_of_rows(const struct tensor_view *view, uint64_t row, uint64_t count,
+                            uint64_t n, double *room, uint32_t *ret_places)
 {
-    if (view->dtype == ND_DTYPE_f32) {
-        nd_view_gather(view, row * n, n, room);
-        return largest_of_floats((const float *)(const void *)room, n);
-    }
-    nd_view_decode(view, row * n, n, room);
-    return largest_of_doubles(room, n);
+    const bool   are_floats = view->dtype == ND_DTYPE_f32;
+    const float *floats = (const void *)room;
+
+    if (are_floats)
+        nd_view_gather(view, row * n, count * n, room);
+    else
+        nd_view_decode(view, row * n, count * n, room);
+    for (uint64_t i = 0; i < count; i++)
+        ret_places[i] = (uint32_t)(are_floats ? largest_of_floats(floats + i * n, n)
+                                              : largest_of_doubles(room + i * n, n));
 }
 
 static void count_group(void *user, size_t group, unsigned worker)
 {
     struct top1   *top1 = user;
     const uint64_t first = top1->rows * group / GROUPS, end = top1->rows * (group + 1) / GROUPS;
-    double        *room = malloc((size_t)top1->n * sizeof *room);
+    const bool     in_order = top1->view[0].contiguous && top1->view[1].contiguous;
+    const uint64_t fit =
+        in_order || top1->step > 1 || top1->n > TOGETHER ? 1 : TOGETHER / top1->n;
+    const uint64_t together = fit < ROWS ? fit : ROWS;
+    double        *room = malloc((size_t)(together * top1->n) * sizeof *room);
+    uint32_t       place[2][ROWS];
     uint64_t       same = 0;
 
     (void)worker;
@@ -80,10 +92,13 @@ static void count_group(void *user, size_t group, unsigned worker)
         atomic_store(&top1->failed, true);
         return;
     }
-    for (uint64_t i = first; i < end; i++) {
-        const uint64_t row = i * top1->step;
-        same += largest_of_row(&top1->view[0], row, top1->n, room) ==
-                largest_of_row(&top1->view[1], row, top1->n, room);
+    for (uint64_t i = first, count; i < end; i += count) {
+        count = end - i < together ? end - i : together;
+        for (unsigned side = 0; side < 2; side++)
+            largest_of_rows(&top1->view[side], i * top1->step, count, top1->n, room,
+                            place[side]);
+        for (uint64_t k = 0; k < count; k++)
+            same += place[0][k] == place[1][k];
     }
     free(room);
     atomic_fetch_add(&top1->same, same);
@@ -98,7 +113,7 @@ bool nd_top1_applies(const struct slot_pair *slot)
 {
     const uint64_t n = row_length(&slot->result->shape);
 
-    if (!slot->measured || slot->moments.total == 0 || n < 2 || n > MAX_ROW)
+    if (!slot->measured || slot->moments->total == 0 || n < 2 || n > MAX_ROW)
         return false;
     for (unsigned side = 0; side < 2; side++)
         if (slot->side[side] != NULL &&
@@ -109,7 +124,7 @@ bool nd_top1_applies(const struct slot_pair *slot)
 
 void nd_top1_equal(const struct slot_pair *slot, struct nd_outcome *ret)
 {
-    ret->top1_rows = slot->moments.total / row_length(&slot->result->shape);
+    ret->top1_rows = slot->moments->total / row_length(&slot->result->shape);
     ret->top1_agreement = 1;
 }
 

@@ -95,10 +95,12 @@ static struct nd_phrase drift_reason(const struct comparison *comparison,
 }
 
 static struct nd_phrase agree_reason(const struct comparison *comparison,
-                                     const struct nd_result *result)
+                                     const struct tally *tally, const struct nd_result *result)
 {
     const size_t open = result->summary[ND_TIER_UNRESOLVED] + result->summary[ND_TIER_CHECKSUM];
 
+    if (tally->excused > 0)
+        return reason_of(comparison, "reason.agree.excused", tally->excused, 0, 0);
     return open > 0 ? reason_of(comparison, "reason.agree.open", open, 0, 0)
                     : reason_of(comparison, "reason.agree", 0, 0, 0);
 }
@@ -120,7 +122,7 @@ void nd_verdict(const struct comparison *comparison, const struct tally *tally,
                              : reason_of(comparison, "reason.suspect", 0, 0, 0);
     } else {
         result->verdict = ND_VERDICT_AGREE;
-        result->reason = agree_reason(comparison, result);
+        result->reason = agree_reason(comparison, tally, result);
     }
     result->exit_code = tally->failing > 0 || tally->missing > 0;
 }

@@ -43,9 +43,10 @@ struct dump_slot {
     bool              has_shape;
     bool              strided;    /* stride[] and base apply, in elements of the extent */
     bool              swapped;    /* big-endian */
-    bool              layout_broken; /* `broken`, but only by its layout: the bytes are there */
-    bool              has_order;  /* order[] applies: the view's axis k is the layout's logical
-                                   * axis order[k], as another framework orders them */
+    bool              layout_broken; /* `broken`, but only by its layout: bytes are there */
+    bool              has_order;  /* order[] applies: the view's axis k is the layout's
+                                   * logical axis order[k], as another framework orders
+                                   * them */
     bool              has_statistics;
     bool              undefined;  /* content has no meaning by nature */
     bool              sharded;    /* a part of the whole tensor, as shard_ says */
@@ -182,8 +183,8 @@ const char *nd_dump_path_stem(struct dump *dump, const char *path);
 /* A layer with defaults: forward, call 0, the dump's step and rank.  NULL: out of memory.
  * The pointer is good until the next call. */
 struct dump_layer *nd_dump_add_layer(struct dump *dump, const char *name, const char *type);
-/* Appends a copy of *slot, and of what it points to, to the layer and checks its extent and shape; a slot whose
- * extent does not fit its file becomes broken, with the reason. */
+/* Appends a copy of *slot, and of what it points to, to the layer and checks its extent and
+ * shape; a slot whose extent does not fit its file becomes broken, with the reason. */
 enum nd_status nd_dump_add_slot(struct dump *dump, struct dump_layer *layer,
                                 const struct dump_slot *slot, struct nd_error *err);
 /* Gives back the room for further slots of a layer that has all; its slots may move. */
@@ -263,8 +264,8 @@ struct slot_at {
     const struct dump      *dump;
     const struct dump_slot *slot;
 };
-/* Checks the CRC-32 of large stored members with all threads, which opening their slots would
- * do one by one; opening tells what was found. */
+/* Checks the CRC-32 of large stored members with all threads, which opening their slots
+ * would do one by one; opening tells what was found. */
 void nd_slots_check_stored(const struct slot_at *slots, size_t count, unsigned jobs);
 /* False if the file shrank while the slot was open (what was measured is void). */
 bool nd_slot_close(struct open_slot *open);

@@ -21,7 +21,7 @@ enum {
      * ones go to a file. */
     MEMORY_BUDGET = 32 * 1024 * 1024,
     MEMORY_LEAST = 256 * 1024,
-    MEMORY_MOST = 8 * 1024 * 1024,
+    MEMORY_MOST = ND_MEMBER_IN_MEMORY,
     INFLATE_BLOCK = 256 * 1024
 };
 

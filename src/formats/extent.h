@@ -6,6 +6,9 @@
 
 #include "formats/dump.h"
 
+/* Bytes: decoded members that are larger lie in a file, on every machine. */
+enum { ND_MEMBER_IN_MEMORY = 8 * 1024 * 1024 };
+
 /* Bytes of tensor data that an extent gives. */
 uint64_t nd_extent_payload(const struct extent *extent);
 

@@ -55,7 +55,8 @@ static uint64_t key_hash(const char *key)
     return mix64(hash ^ word);
 }
 
-/* Of several keys that stand there twice, the first by text: no hash decides what is said. */
+/* Of several keys that stand there twice, the first by text: no hash decides what is
+ * said. */
 static enum nd_status check_keys(const struct msprobe_reader *reader, struct nd_error *err)
 {
     const char *twice = NULL;
@@ -143,6 +144,16 @@ static enum nd_status ignore_json(struct msprobe_reader *reader, size_t file,
     return what == NULL ? nd_fail_memory(err) : nd_dump_ignore(dump, what, err);
 }
 
+/* Nothing, or the beginning of an object: what a run leaves that dies while it writes. */
+static bool breaks_off(const struct cursor *bytes)
+{
+    size_t end = bytes->size;
+
+    while (end > 0 && strchr(" \t\r\n", bytes->bytes[end - 1]) != NULL)
+        end--;
+    return end == 0 || (bytes->bytes[0] == '{' && bytes->bytes[end - 1] != '}');
+}
+
 static enum nd_status read_json(struct msprobe_reader *reader, const char *name,
                                 struct nd_error *err)
 {
@@ -154,10 +165,16 @@ static enum nd_status read_json(struct msprobe_reader *reader, const char *name,
         return nd_fail_memory(err);
     ND_TRY(nd_dump_file_add(dump, path, &file, err));
     const struct cursor bytes = nd_dump_bytes(dump, file);
-    const enum nd_status status =
-        bytes.size == 0 || !nd_msprobe_head(bytes.bytes, bytes.size)
-            ? ignore_json(reader, file, err)
-            : nd_msprobe_json(reader, file, err);
+    enum nd_status status;
+    if (bytes.size > 0 && nd_msprobe_head(bytes.bytes, bytes.size))
+        status = nd_msprobe_json(reader, file, err);
+    else if (breaks_off(&bytes) && !reader->site->has_tensors)
+        status = nd_fail(err, ND_ERR_MALFORMED, "records of calls",
+                         bytes.size == 0 ? "an empty file" : "a JSON text that breaks off");
+    else
+        status = ignore_json(reader, file, err);
+    if (status == ND_ERR_MALFORMED)
+        nd_error_file(err, path);
     nd_dump_file_rest(dump, file);
     return status;
 }
@@ -210,10 +227,51 @@ static enum nd_status index_lone(struct dump *dump, size_t file, struct nd_error
     return index_site(dump, &site, file, err);
 }
 
+/* A site that cannot be read is a broken tensor of its step and rank: a rank that died
+ * takes no other with it. */
+static enum nd_status break_site(struct dump *dump, const struct msprobe_site *site,
+                                 const struct nd_error *why, struct nd_error *err)
+{
+    struct dump_slot slot = nd_dump_slot_init();
+    const char *const name = nd_msprobe_path(dump, site->folder, "dump.json");
+
+    slot.broken = nd_dump_reason(dump, why);
+    dump->partial = true;
+    dump->prefix = NULL;
+    return name == NULL || slot.broken == NULL ? nd_fail_memory(err)
+                                               : nd_dump_add_tensor(dump, name, &slot, err);
+}
+
+/* One of several sites; *inout_broken of them could not be read, *ret_first says why the
+ * first of them could not. */
+static enum nd_status try_site(struct dump *dump, const struct msprobe_site *site,
+                               size_t *inout_broken, struct nd_error *ret_first,
+                               struct nd_error *err)
+{
+    const size_t layers = dump->layer_count, tensors = dump->tensor_count;
+    struct nd_error why = {0};
+    const enum nd_status status = index_site(dump, site, SIZE_MAX, &why);
+
+    if (status == ND_OK)
+        return ND_OK;
+    if (*inout_broken == 0)
+        *ret_first = why;
+    if (status != ND_ERR_MALFORMED && status != ND_ERR_LIMIT) {
+        *err = why;
+        return status;
+    }
+    ++*inout_broken;
+    dump->layer_count = layers;
+    dump->tensor_count = tensors;
+    return break_site(dump, site, &why, err);
+}
+
 static enum nd_status index_tree(struct dump *dump, struct nd_error *err)
 {
     struct msprobe_sites sites = {0};
     enum nd_order order = ND_ORDER_RECORDED;
+    struct nd_error first = {0};
+    size_t broken = 0;
 
     ND_TRY(nd_msprobe_tree_walk(dump, &sites, err));
     for (size_t i = 0; i < sites.count; i++) {
@@ -222,9 +280,16 @@ static enum nd_status index_tree(struct dump *dump, struct nd_error *err)
         dump->rank = site->rank;
         dump->prefix = sites.has_outers && *site->outer != '\0' ? site->outer : NULL;
         dump->order = ND_ORDER_RECORDED;
-        ND_TRY(index_site(dump, site, SIZE_MAX, err));
+        if (sites.count == 1)
+            ND_TRY(index_site(dump, site, SIZE_MAX, err));
+        else
+            ND_TRY(try_site(dump, site, &broken, &first, err));
         if (dump->order > order)
             order = dump->order;
+    }
+    if (broken > 0 && broken == sites.count) {
+        *err = first;
+        return first.status;
     }
     dump->order = order;
     dump->prefix = NULL;

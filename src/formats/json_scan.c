@@ -125,8 +125,9 @@ bool nd_json_scan_number(struct cursor *in, double *ret_value)
         return false;
     in->at += (uint64_t)(end - at);
     const bool negative = *at == '-';
-    if (!nd_decimal_read((const char *)at + negative, (size_t)(end - at) - negative, ret_value))
-        return nd_number_read((const char *)at, (const char *)end, ret_value) != NULL;
+    const char *const text = (const char *)at;
+    if (!nd_decimal_read(text + negative, (size_t)(end - at) - negative, ret_value))
+        return nd_number_read(text, (const char *)end, ret_value) != NULL;
     if (negative)
         *ret_value = -*ret_value;
     return true;

@@ -174,6 +174,12 @@ size_t nd_json_text_decode(const struct json_text *text, char *dst)
 {
     size_t len = 0;
 
+    if (!text->escaped) {
+        if (text->len > 0)
+            memcpy(dst, text->raw, text->len);
+        dst[text->len] = '\0';
+        return text->len;
+    }
     for (size_t at = 0; at < text->len;) {
         if (text->raw[at] != '\\') { /* most of it, so without a call */
             dst[len++] = (char)text->raw[at++];

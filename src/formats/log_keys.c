@@ -75,8 +75,9 @@ enum log_key nd_log_key(struct slice word)
         plain[len++] = c;
     }
     plain[len] = '\0';
+    const char first = (char)(plain[0] | 0x20);
     for (size_t i = 0; i < sizeof log_keys / sizeof log_keys[0]; i++)
-        if (log_keys[i].word[0] == (plain[0] | 0x20) &&
+        if (log_keys[i].word[0] == first &&
             strcasecmp(log_keys[i].word, plain) == 0)
             return log_keys[i].key;
     return KEY_NONE;

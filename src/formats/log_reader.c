@@ -186,8 +186,10 @@ static enum nd_status log_add(struct log_layers *layers, const struct log_record
 
     ND_TRY(log_fill(dump->arena, record, &slot, err));
     const char *name =
-        nd_arena_format(dump->arena, "%.*s%s%s", (int)record->name.len, record->name.at,
-                        record->slot[0] == '\0' ? "" : ".", record->slot);
+        record->slot[0] == '\0'
+            ? nd_arena_copy(dump->scratch, record->name.at, record->name.len)
+            : nd_arena_format(dump->scratch, "%.*s.%s", (int)record->name.len,
+                              record->name.at, record->slot);
     if (name == NULL)
         return nd_fail_memory(err);
     dump->step = record->step >= 0 ? record->step : layers->step;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/decimal.h"
 #include "base/text.h"
 
 /* --- lines --------------------------------------------------------------------------- */
@@ -155,9 +156,12 @@ static size_t grouped_len(const char *at, const char *end)
 static double half_power(long exponent)
 {
     char text[32];
+    double half;
 
+    if (exponent > -20 && exponent < 20 && nd_decimal_of(5, (int)exponent - 1, &half))
+        return half;
     snprintf(text, sizeof text, "5e%ld", exponent - 1);
-    const double half = strtod(text, NULL);
+    half = strtod(text, NULL);
     return isfinite(half) ? half : 0.0;
 }
 
@@ -214,7 +218,8 @@ const char *nd_log_number(const char *at, const char *end, double *ret_value,
     } else {
         p = plain_number(p, end, copy, &unit);
         if (p != NULL) {
-            value = strtod(copy, NULL);
+            if (!nd_decimal_read(copy, strlen(copy), &value))
+                value = strtod(copy, NULL);
             value = *at == '-' ? -value : value;
             half = half_power(unit);
         }

@@ -64,8 +64,8 @@ bool nd_msprobe_argument(const struct msprobe_operator *op, size_t i, char *buf,
 /* The slot that a tensor argument fills by its name: "weight" gives "param.weight"; NULL:
  * it is an input like any other. */
 const char *nd_msprobe_parameter(const struct msprobe_operator *op, const char *argument);
-/* Whether a slot's content has no meaning: what empty() returns, a receive buffer.  Without a
- * slot: whether a record may have such slots. */
+/* Whether a slot's content has no meaning: what empty() returns, a receive buffer.  Without
+ * a slot: whether a record may have such slots. */
 bool nd_msprobe_undefined(const char *key, const struct msprobe_name *name,
                           const char *slot);
 

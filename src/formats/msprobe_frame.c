@@ -47,8 +47,12 @@ static enum nd_status take_name(struct msprobe_reader *reader, struct cursor *in
     if (text.len > ND_MAX_NAME)
         return nd_fail_at(err, ND_ERR_LIMIT, text.at, "names of at most 4096 bytes",
                           "a longer name");
-    *ret_name = nd_msprobe_text(reader->dump, &text);
-    return *ret_name == NULL ? nd_fail_memory(err) : ND_OK;
+    char *const name = nd_arena_alloc(reader->dump->scratch, text.len + 1, 1);
+    if (name == NULL)
+        return nd_fail_memory(err);
+    nd_json_text_decode(&text, name);
+    *ret_name = name;
+    return ND_OK;
 }
 
 /* "parent", null, or ["parent", 3]. */
@@ -78,7 +82,7 @@ static enum nd_status take_parent(struct msprobe_reader *reader, struct cursor *
 static enum nd_status read_nodes(struct msprobe_reader *reader, struct cursor *in,
                                  struct frame *frame, struct nd_error *err)
 {
-    struct arena *const arena = reader->dump->arena;
+    struct arena *const arena = reader->dump->scratch;
 
     ND_TRY(nd_json_expect(in, '{', err));
     for (bool more = !nd_json_accept(in, '}'); more;) {

@@ -230,9 +230,10 @@ static enum nd_status settle(struct msprobe_reader *reader, struct call *calls,
     return ND_OK;
 }
 
-static void keep_parents(struct msprobe_reader *reader)
+static enum nd_status keep_parents(struct msprobe_reader *reader, struct nd_error *err)
 {
     struct dump_layer *const layers = reader->dump->layers;
+    const char *last = NULL, *kept = NULL; /* a frame that has no record, and its copy */
 
     for (size_t i = 0; i < reader->record_count; i++) {
         const struct msprobe_record *const record = &reader->records[i];
@@ -240,9 +241,17 @@ static void keep_parents(struct msprobe_reader *reader)
             layers[record->layer].parent = layers[record->parent->layer].name;
         const struct msprobe_record *const frame =
             record->frame == NULL ? NULL : nd_msprobe_find(reader, record->frame);
-        layers[record->layer].frame =
-            frame != NULL ? layers[frame->layer].name : record->frame;
+        if (frame == NULL && record->frame != NULL && record->frame != last) {
+            last = record->frame;
+            kept = nd_arena_string(reader->dump->arena, last);
+            if (kept == NULL)
+                return nd_fail_memory(err);
+        }
+        layers[record->layer].frame = frame != NULL           ? layers[frame->layer].name
+                                      : record->frame != NULL ? kept
+                                                              : NULL;
     }
+    return ND_OK;
 }
 
 /* Takes the recomputed calls out of the numbering. */
@@ -281,6 +290,5 @@ enum nd_status nd_msprobe_recompute(struct msprobe_reader *reader, struct nd_err
     }
     if (any)
         status = take_out(reader, err);
-    keep_parents(reader);
-    return status;
+    return status == ND_OK ? keep_parents(reader, err) : status;
 }

@@ -7,8 +7,22 @@
  * Stacks are an aid: records that are not in the dump are passed over.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/msprobe.h"
+
+/* "in forward, \n x = f(x)" is one line. */
+static void add_line(struct text *out, const char *line, size_t len)
+{
+    if (out->len > 0)
+        nd_text_add(out, "\n", 1);
+    for (const char *const end = line + len; line < end;) {
+        const char *const stop = memchr(line, '\n', (size_t)(end - line));
+        const char *const part_end = stop == NULL ? end : stop;
+        nd_text_add(out, line, (size_t)(part_end - line));
+        line = part_end + 1;
+    }
+}
 
 /* A list of strings, joined by newlines; values of other kinds are passed over. */
 static enum nd_status read_lines(struct cursor *in, struct text *out, struct nd_error *err)
@@ -23,11 +37,7 @@ static enum nd_status read_lines(struct cursor *in, struct text *out, struct nd_
             if (decoded == NULL)
                 return nd_fail_memory(err);
             const size_t len = nd_json_text_decode(&line, decoded);
-            if (out->len > 0)
-                nd_text_add(out, "\n", 1);
-            for (size_t i = 0; i < len; i++) /* "in forward, \n x = f(x)" is one line */
-                if (decoded[i] != '\n')
-                    nd_text_add(out, &decoded[i], 1);
+            add_line(out, decoded, len);
             free(decoded);
         } else {
             ND_TRY(nd_json_scan_value(in, true, NULL, err));

@@ -182,7 +182,8 @@ static bool copy_strides(const struct nd_shape *shape, const int64_t *strides,
 }
 
 /* False: out of memory. */
-static bool place_strides(struct arena *arena, struct dump_slot *slot, const int64_t *strides)
+static bool place_strides(struct arena *arena, struct dump_slot *slot,
+                          const int64_t *strides)
 {
     int64_t copy[ND_MAX_RANK];
 

@@ -1,6 +1,6 @@
 /*
- * The CRC-32 of stored members.  Summing is slower than comparing, so that large members are
- * cut into parts for all threads before their slots are opened; zlib joins the sums.
+ * The CRC-32 of stored members.  Summing is slower than comparing, so that large members
+ * are cut into parts for all threads before their slots are opened; zlib joins the sums.
  */
 #include "formats/stored_crc.h"
 
@@ -31,14 +31,14 @@ enum nd_status nd_stored_check(const struct dump_slot *slot, const struct map *m
         slot->crc_state == NULL ? CRC_UNKNOWN : atomic_load(slot->crc_state);
     if (state != CRC_UNKNOWN)
         return state == CRC_FINE ? ND_OK : nd_fail_crc(extent, err);
-    const uint32_t crc =
-        nd_crc_of(0, map->bytes == NULL ? NULL : map->bytes + extent->crc_offset,
-                  extent->crc_size);
+    const uint32_t crc = nd_crc_of(
+        0, map->bytes == NULL ? NULL : map->bytes + extent->crc_offset, extent->crc_size);
     state_set(slot, map, crc);
     return crc == extent->crc ? ND_OK : nd_fail_crc(extent, err);
 }
 
-/* --- in parts -------------------------------------------------------------------------- */
+/* --- in parts --------------------------------------------------------------------------
+ */
 
 struct crc_part {
     const struct slot_at *of;

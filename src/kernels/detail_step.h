@@ -41,11 +41,11 @@ struct detail_kernels {
     /* Reads n positions; false: some need to be looked at by the rules of pair.h. */
     bool (*read)(const struct pair *pair, const unsigned char *r, const unsigned char *c,
                  unsigned n, struct detail_values *ret);
-    /* Reads n positions as doubles, `instead` where one does not count and behind them up to
-     * PAIR_STEP; returns how many count.  Neither complex nor integers of 64 bits. */
+    /* Reads n positions as doubles, `instead` where one does not count and behind them up
+     * to PAIR_STEP; returns how many count.  Neither complex nor integers of 64 bits. */
     unsigned (*sifted)(const struct pair *pair, const unsigned char *r,
-                       const unsigned char *c, size_t n, const struct moments_pivot *instead,
-                       double *ret_r, double *ret_c);
+                       const unsigned char *c, size_t n,
+                       const struct moments_pivot *instead, double *ret_r, double *ret_c);
     /* Fills in what the values' extremes are; padding is done. */
     void (*extremes)(struct detail_values *values);
     /* Relative and scaled errors; nothing may overflow. */

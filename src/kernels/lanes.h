@@ -73,6 +73,7 @@ struct lanes_run {
 /* What taking out of a step what does not count has found (sift_tmpl.h). */
 struct lanes_sifted {
     unsigned total;  /* positions, those included that fill the last group of lanes */
+    unsigned left;   /* in the groups of lanes that were kept */
     unsigned equal;  /* of those that count */
     unsigned masked, masks_differ;
     unsigned wild;   /* neither finite nor masked */

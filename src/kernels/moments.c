@@ -13,7 +13,8 @@ enum { MOMENTS_GATHER = 2 * PAIR_STEP };
 
 /* The first of n positions that counts. */
 static bool moments_first_kept(const struct pair *pair, const unsigned char *r,
-                               const unsigned char *c, unsigned n, struct moments_pivot *ret)
+                               const unsigned char *c, unsigned n,
+                               struct moments_pivot *ret)
 {
     struct pair_values values;
 

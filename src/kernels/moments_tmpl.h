@@ -286,7 +286,7 @@ TMPL_INLINE void TMPL(sums_add)(struct TMPL(sums) *sums, TMPL(vd) x, TMPL(vd) y,
 
 /* One step of floats, from one set of lanes to another. */
 TMPL_INLINE unsigned TMPL(add_floats)(const unsigned char *r, const unsigned char *c,
-                                      double so_far, const struct lanes *in,
+                                      size_t n, double so_far, const struct lanes *in,
                                       struct lanes *out, double *ret_largest)
 {
     enum { GROUP = MOMENTS_LANES * sizeof(float), NEXT = TMPL_WIDTH * sizeof(float) };
@@ -298,7 +298,7 @@ TMPL_INLINE unsigned TMPL(add_floats)(const unsigned char *r, const unsigned cha
         if (TMPL_TOGETHER == 2)
             second = TMPL(sums_take)(in, at + TMPL_WIDTH);
         TMPL_KEEP_LOOP
-        for (size_t i = at * sizeof(float); i < PAIR_STEP * sizeof(float); i += GROUP) {
+        for (size_t i = at * sizeof(float); i < n * sizeof(float); i += GROUP) {
             TMPL(sums_add)(&first, TMPL(vd_widen)(r + i), TMPL(vd_widen)(c + i),
                            TMPL(PRODUCTS));
             if (TMPL_TOGETHER == 2)

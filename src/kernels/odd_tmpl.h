@@ -48,12 +48,13 @@ static void TMPL(odd_floats)(struct lanes_run *run, const struct lanes_place *pl
     struct TMPL(vs_sift_ends) found;
     struct lanes_sifted sifted;
 
-    TMPL(vs_sift)(run->pair, r, c, PAIR_STEP, &zeros, room_r, room_c, &found, &sifted);
+    TMPL(vs_sift)(run->pair, r, c, PAIR_STEP, &zeros, true, room_r, room_c, &found,
+                  &sifted);
     if (!nd_lanes_count_sifted(run, &sifted, place))
         return;
     TMPL(vs_sift_keep)(&found, &run->ends);
-    if (TMPL(add_floats)((const void *)room_r, (const void *)room_c, lanes_so_far(run),
-                         run->lanes, run->lanes, largest) &
+    if (TMPL(add_floats)((const void *)room_r, (const void *)room_c, sifted.left,
+                         lanes_so_far(run), run->lanes, run->lanes, largest) &
         TMPL(LARGER))
         lanes_larger(run, largest, place);
 }
@@ -79,7 +80,7 @@ static void TMPL(odd_doubles)(struct lanes_run *run, const struct lanes_place *p
     struct TMPL(vd_sift_ends) found;
     struct lanes_sifted sifted;
 
-    TMPL(vd_sift)(run->pair, r, c, n, &zeros, r, c, &found, &sifted);
+    TMPL(vd_sift)(run->pair, r, c, n, &zeros, true, r, c, &found, &sifted);
     if (!nd_lanes_count_sifted(run, &sifted, place))
         return;
     for (int side = 0; side < 2; side++) {
@@ -87,7 +88,7 @@ static void TMPL(odd_doubles)(struct lanes_run *run, const struct lanes_place *p
         TMPL(vd_store)(min, TMPL(vd_min)(found.min[side], TMPL(vd_load)(min)));
         TMPL(vd_store)(max, TMPL(vd_max)(found.max[side], TMPL(vd_load)(max)));
     }
-    if (TMPL(add_doubles)(r, c, n / MOMENTS_LANES, lanes_so_far(run), run->lanes,
+    if (TMPL(add_doubles)(r, c, sifted.left / MOMENTS_LANES, lanes_so_far(run), run->lanes,
                           run->lanes, largest) &
         TMPL(LARGER))
         lanes_larger(run, largest, place);
@@ -117,7 +118,7 @@ static unsigned TMPL(read_sifted)(const struct pair *pair, const unsigned char *
     TMPL(nd_kernels).decode[pair->view[0]->dtype](bytes_r, n, ret_r);
     TMPL(nd_kernels).decode[pair->view[1]->dtype](bytes_c, n, ret_c);
     const size_t full = TMPL(fill_group)(ret_r, ret_c, n);
-    TMPL(vd_sift)(pair, ret_r, ret_c, full, instead, ret_r, ret_c, &ends, &sifted);
+    TMPL(vd_sift)(pair, ret_r, ret_c, full, instead, false, ret_r, ret_c, &ends, &sifted);
     for (size_t i = full; i < PAIR_STEP; i++) {
         ret_r[i] = instead->r;
         ret_c[i] = instead->c;

@@ -29,7 +29,8 @@ TMPL_INLINE unsigned TMPL(measure_kept)(enum nd_dtype dtype_r, enum nd_dtype dty
         struct TMPL(vs_sift_pair) here = {{x, y}, {x, y}, {x, y}, TMPL(vs_equal)(x, y)};
         __builtin_prefetch((const void *)(ahead_r + size_r * i));
         __builtin_prefetch((const void *)(ahead_c + size_c * i));
-        TMPL(vs_sift_one)(&sieve, x, y, zeros, &here, &sifted);
+        if (!TMPL(vs_sift_one)(&sieve, x, y, zeros, &here, &sifted))
+            continue;
         TMPL(vs_ends_add_pair)(&ends, &here);
         sifted.equal += TMPL(vs_count)(here.equal);
         TMPL(sums_add)(&first, TMPL(vd_low)(here.to[0]), TMPL(vd_low)(here.to[1]),

@@ -135,6 +135,7 @@ static inline void TMPL(vcount_add)(int32_t *to, __m256i count)
 /* n is a multiple of 8. */
 static inline void TMPL(floats_of_halves)(const unsigned char *bytes, size_t n, float *ret)
 {
+    TMPL_UNROLL
     for (size_t i = 0; i < n; i += 8)
         _mm256_storeu_ps(ret + i,
                          _mm256_cvtph_ps(_mm_loadu_si128((const void *)(bytes + 2 * i))));

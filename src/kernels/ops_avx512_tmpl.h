@@ -35,6 +35,21 @@ static inline __m512d TMPL(vd_widen)(const unsigned char *floats)
                  _mm512_cvtps_pd(_mm256_loadu_ps((const void *)floats)));
 }
 
+static inline __m512d TMPL(vd_of_i32)(const unsigned char *bytes)
+{
+    return _mm512_cvtepi32_pd(_mm256_loadu_si256((const void *)bytes));
+}
+
+static inline __m512d TMPL(vd_of_u32)(const unsigned char *bytes)
+{
+    return _mm512_cvtepu32_pd(_mm256_loadu_si256((const void *)bytes));
+}
+
+static inline __m512d TMPL(vd_of_i64)(const unsigned char *bytes)
+{
+    return _mm512_cvtepi64_pd(_mm512_loadu_si512((const void *)bytes));
+}
+
 static inline __m512d TMPL(vd_set)(double value)
 {
     return _mm512_set1_pd(value);

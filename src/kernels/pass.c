@@ -16,7 +16,7 @@ void nd_pass_begin(struct moments_pass *pass, const struct kernel_set *set,
     pass->run = (struct lanes_run){
         .pair = &pass->pair,
         .decode = {set->decode[view[0].dtype], set->decode[view[1].dtype]},
-        .pivot = {pivot->r * policy->scale, pivot->c * policy->scale},
+        .pivot = {pivot->r * policy->scale,   pivot->c * policy->scale  },
         .moments = &pass->moments,
     };
     nd_pair_init(&pass->pair, &view[0], &view[1], real[0], real[1], policy);
@@ -30,8 +30,8 @@ void nd_pass_begin(struct moments_pass *pass, const struct kernel_set *set,
 static struct moments_sums sums_take(struct nd_moments *moments)
 {
     const struct moments_sums sums = {
-        moments->sum_abs, moments->sum_ee, moments->sum_r,   moments->sum_c,
-        moments->sum_rr,  moments->sum_cc, moments->sum_rc,  moments->sum_pr,
+        moments->sum_abs, moments->sum_ee,  moments->sum_r,   moments->sum_c,
+        moments->sum_rr,  moments->sum_cc,  moments->sum_rc,  moments->sum_pr,
         moments->sum_pc,  moments->sum_prr, moments->sum_pcc, moments->sum_prc,
     };
 
@@ -75,8 +75,13 @@ static void largest_keep(struct moments_pass *pass, bool had, double asked)
 void nd_pass_add(struct moments_pass *pass, const unsigned char *const *bytes,
                  uint64_t first, size_t count, struct moments_sums *ret)
 {
-    const struct moments_block block = {.set = pass->set, .run = &pass->run, .first = first,
-                                        .count = count, .bytes = {bytes[0], bytes[1]}};
+    const struct moments_block block = {
+        .set = pass->set,
+        .run = &pass->run,
+        .first = first,
+        .count = count,
+        .bytes = {bytes[0], bytes[1]}
+    };
 
     largest_ask(pass, first);
     const bool had = pass->run.has_largest;
@@ -95,7 +100,8 @@ void nd_pass_end(struct moments_pass *pass, struct nd_moments *ret)
     *ret = pass->moments;
 }
 
-void nd_sums_add(const struct moments_sums *blocks, uint64_t count, struct nd_moments *inout)
+void nd_sums_add(const struct moments_sums *blocks, uint64_t count,
+                 struct nd_moments *inout)
 {
     enum { BLOCKS = MOMENTS_CHUNK / MOMENTS_BLOCK };
 

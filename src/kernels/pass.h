@@ -1,5 +1,6 @@
 /*
- * The hot pass a block at a time, for whoever has the bytes of blocks at hand: in any order.
+ * The hot pass a block at a time, for whoever has the bytes of blocks at hand: in any
+ * order.
  *
  * Of a block its sums alone depend on where it stands; so they are handed out, and added up
  * by nd_sums_add() in index order.  Counts, extremes and the largest |e| stay in the pass.

@@ -118,15 +118,16 @@ static bool TMPL(same_step)(const struct lanes_run *run, const struct lanes_plac
     const struct pair *const pair = run->pair;
     const enum nd_dtype dtype = pair->view[0]->dtype;
     const size_t each = pair->size[0], size = step->n * each;
-    unsigned char part[PAIR_STEP * sizeof(double)], room[PAIR_STEP * sizeof(double)];
+    unsigned char part[PAIR_STEP * sizeof(float)];
+    double room[PAIR_STEP]; /* or floats */
     const unsigned char *bytes = step->r;
 
     if (memcmp(step->r, step->c, size) != 0)
         return false;
     if (!pair->is_single) {
         if (dtype != ND_DTYPE_f64) {
-            run->decode[0](bytes, step->n, (void *)room);
-            bytes = room;
+            run->decode[0](bytes, step->n, room);
+            bytes = (const void *)room;
         }
         return TMPL(same_doubles)(step, each, bytes, in, out, &found->extremes);
     }
@@ -163,44 +164,65 @@ static bool TMPL(same_may_hold_masks)(const struct pair *pair, struct TMPL(same_
     return TMPL(ends_may_hold_masks)(pair, &found->ends);
 }
 
-/* A block, or the last part of one. */
-static bool TMPL(same)(struct lanes_run *run, const struct lanes_place *block)
+/* The first n elements of a block, full groups of lanes. */
+static bool TMPL(same_groups)(struct lanes_run *run, const struct lanes_place *block, size_t n)
 {
     const struct pair *const pair = run->pair;
-    const size_t size = pair->size[0], whole = block->n / MOMENTS_LANES * MOMENTS_LANES;
-    const size_t rest = block->n - whole;
-    struct TMPL(same_found) found;
+    /* Less than what is read ahead. */
+    const size_t size = pair->size[0], each = pair->is_single ? PAIR_STEP : PAIR_STEP / 2;
+    struct TMPL(same_found) found = {.ends = TMPL(ends_none)()};
 
-    if (pair->is_complex || pair->scale != 1.0 || run->odd_before)
-        return false;
-    if (memcmp(block->r + whole * size, block->c + whole * size, rest * size) != 0)
-        return false;
-    found.ends = TMPL(ends_none)();
     lanes_extremes_init(&found.extremes);
-    for (size_t i = 0; i < whole; i += PAIR_STEP) {
+    for (size_t i = 0; i < n; i += each) {
         const struct lanes_place step = {block->r + i * size, block->c + i * size,
-                                         whole - i < PAIR_STEP ? whole - i : PAIR_STEP,
-                                         block->at + i, {NULL, NULL}};
+                                         n - i < each ? n - i : each, block->at + i,
+                                         {NULL, NULL}};
         /* The block's own lanes are as they were until all of it was seen. */
         if (!TMPL(same_step)(run, &step, i == 0 ? run->lanes : run->spare, run->spare,
                              &found))
             return false;
     }
-    if (whole > 0) {
-        if (TMPL(same_may_hold_masks)(pair, &found))
-            return false;
-        TMPL(same_keep)(run, &found);
-        run->moments->n += whole;
-        if (!run->has_largest) {
-            run->has_largest = true;
-            run->moments->max_abs = 0.0;
-            run->moments->max_abs_at = block->at;
-        }
+    if (TMPL(same_may_hold_masks)(pair, &found))
+        return false;
+    TMPL(same_keep)(run, &found);
+    run->moments->n += n;
+    if (!run->has_largest) {
+        run->has_largest = true;
+        run->moments->max_abs = 0.0;
+        run->moments->max_abs_at = block->at;
     }
+    return true;
+}
+
+/* Most blocks that differ do so at once: that costs nothing yet. */
+TMPL_INLINE bool TMPL(heads_differ)(const unsigned char *r, const unsigned char *c)
+{
+    uint64_t differ = 0;
+
+    for (size_t i = 0; i < LANES_LINE / sizeof differ; i++)
+        differ |= load_raw_u64(r, i) ^ load_raw_u64(c, i);
+    return differ != 0;
+}
+
+/* A block, or the last part of one. */
+static bool TMPL(same)(struct lanes_run *run, const struct lanes_place *block)
+{
+    const size_t whole = block->n / MOMENTS_LANES * MOMENTS_LANES, rest = block->n - whole;
+    const unsigned char *const r = block->r + whole * run->pair->size[0];
+    const unsigned char *const c = block->c + whole * run->pair->size[0];
+
+    if (run->pair->is_complex || run->pair->scale != 1.0 || run->odd_before)
+        return false;
+    if (whole >= LANES_LINE && TMPL(heads_differ)(block->r, block->c))
+        return false;
+    /* Not for nothing: a memcmp() of no bytes may read where none has been read ahead. */
+    if (rest > 0 && memcmp(r, c, rest * run->pair->size[0]) != 0)
+        return false;
+    if (whole > 0 && !TMPL(same_groups)(run, block, whole))
+        return false;
     if (block->n % PAIR_STEP != 0) /* the sums about the pivot go over full steps */
         lanes_mark_odd(run, block->at + block->n);
-    nd_lanes_add_exact(run, block->r + whole * size, block->c + whole * size, rest,
-                       block->at + whole);
+    nd_lanes_add_exact(run, r, c, rest, block->at + whole);
     nd_lanes_mirror(run);
     return true;
 }

@@ -3,7 +3,8 @@
  * of its own (set_*.c), built with the compiler flags of that set alone: a compiler that
  * knows the vectors of a whole file passes them in registers.
  *
- *   set_tmpl.h, ops_*_tmpl.h, moments_tmpl.h, odd_tmpl.h, detail_tmpl.h, step_tmpl.h
+ *   set_tmpl.h, ops_*_tmpl.h, moments_tmpl.h     in this order; then parts that some steps
+ *   need (whole, odd, same ...), detail_tmpl.h and step_tmpl.h
  */
 #include <float.h>
 #include <math.h>
@@ -22,8 +23,10 @@
 /* gcc unrolls the loops over a step whole, and then runs out of registers. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
 #define TMPL_KEEP_LOOP _Pragma("GCC unroll 1")
+#define TMPL_UNROLL    _Pragma("GCC unroll 4")
 #else
 #define TMPL_KEEP_LOOP
+#define TMPL_UNROLL
 #endif
 
 #define TMPL_PASTE_(name, isa) name##_##isa

@@ -174,8 +174,8 @@ TMPL_INLINE void SIFT(ends_add_pair)(struct SIFT(sift_ends) *ends,
     ends->max[1] = SIFT(max)(pair->most[1], ends->max[1]);
 }
 
-/* One vector of a side each, from which *inout was made. */
-TMPL_INLINE void SIFT(sift_one)(struct SIFT(sieve) *sieve, SIFT_VECTOR x, SIFT_VECTOR y,
+/* One vector of a side each, from which *inout was made.  False: none of it counts. */
+TMPL_INLINE bool SIFT(sift_one)(struct SIFT(sieve) *sieve, SIFT_VECTOR x, SIFT_VECTOR y,
                                 const SIFT_VECTOR *instead, struct SIFT(sift_pair) *inout,
                                 struct lanes_sifted *sifted)
 {
@@ -184,17 +184,22 @@ TMPL_INLINE void SIFT(sift_one)(struct SIFT(sieve) *sieve, SIFT_VECTOR x, SIFT_V
     const SIFT(where) low =
         SIFT_AND(SIFT(at_most)(x, sieve->top[0]), SIFT(at_most)(y, sieve->top[1]));
 
-    if (SIFT(any)((SIFT(where))(~SIFT_BUT(finite, low))))
-        SIFT(leave_out)(SIFT(sort)(sieve, x, y, finite, low, sifted), instead, inout);
+    if (!SIFT(any)((SIFT(where))(~SIFT_BUT(finite, low))))
+        return true;
+    const SIFT(where) kept = SIFT(sort)(sieve, x, y, finite, low, sifted);
+    SIFT(leave_out)(kept, instead, inout);
+    return SIFT(any)(kept);
 }
 
 /*
- * n pairs, which fill vectors.  Makes x and y: values * scale, or `instead` of the side
- * where a position does not count.  x may be r, and y be c.
+ * n pairs, which fill groups of lanes.  Makes x and y: values * scale, or `instead` of the
+ * side where a position does not count.  close: groups of which none counts are left out.
+ * x may be r, and y be c.
  */
 static void SIFT(sift)(const struct pair *pair, const void *r, const void *c, size_t n,
-                       const struct moments_pivot *instead, SIFT_NUMBER *x, SIFT_NUMBER *y,
-                       struct SIFT(sift_ends) *ret_ends, struct lanes_sifted *ret)
+                       const struct moments_pivot *instead, bool close, SIFT_NUMBER *x,
+                       SIFT_NUMBER *y, struct SIFT(sift_ends) *ret_ends,
+                       struct lanes_sifted *ret)
 {
     const unsigned char *const from_r = r, *const from_c = c;
     const SIFT_VECTOR scale = SIFT(set)((SIFT_NUMBER)pair->scale);
@@ -203,20 +208,27 @@ static void SIFT(sift)(const struct pair *pair, const void *r, const void *c, si
     struct SIFT(sift_ends) ends = SIFT(sift_none)();
     struct lanes_sifted sifted = {.total = (unsigned)n};
     struct SIFT(sieve) sieve;
+    size_t end = 0; /* of what was made */
 
     SIFT(sieve_of)(pair, &sieve);
     TMPL_KEEP_LOOP
-    for (size_t i = 0; i < n; i += SIFT_WIDTH) {
-        const SIFT_VECTOR v = SIFT(load)((const void *)(from_r + i * sizeof(SIFT_NUMBER)));
-        const SIFT_VECTOR w = SIFT(load)((const void *)(from_c + i * sizeof(SIFT_NUMBER)));
-        struct SIFT(sift_pair) here = {{v, w}, {v, w}, {v * scale, w * scale},
-                                       SIFT(equal)(v, w)};
-        SIFT(sift_one)(&sieve, v, w, out, &here, &sifted);
-        SIFT(ends_add_pair)(&ends, &here);
-        sifted.equal += SIFT(count)(here.equal);
-        SIFT(store)(x + i, here.to[0]);
-        SIFT(store)(y + i, here.to[1]);
+    for (size_t at = 0; at < n; at += MOMENTS_LANES) {
+        bool any = !close;
+        for (size_t l = 0; l < MOMENTS_LANES; l += SIFT_WIDTH) {
+            const size_t i = (at + l) * sizeof(SIFT_NUMBER);
+            const SIFT_VECTOR v = SIFT(load)((const void *)(from_r + i));
+            const SIFT_VECTOR w = SIFT(load)((const void *)(from_c + i));
+            struct SIFT(sift_pair) here = {{v, w}, {v, w}, {v * scale, w * scale},
+                                           SIFT(equal)(v, w)};
+            any = SIFT(sift_one)(&sieve, v, w, out, &here, &sifted) || any;
+            SIFT(ends_add_pair)(&ends, &here);
+            sifted.equal += SIFT(count)(here.equal);
+            SIFT(store)(x + end + l, here.to[0]);
+            SIFT(store)(y + end + l, here.to[1]);
+        }
+        end += any ? MOMENTS_LANES : 0;
     }
+    sifted.left = (unsigned)end;
     *ret_ends = ends;
     *ret = sifted;
 }

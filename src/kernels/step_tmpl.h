@@ -41,7 +41,7 @@ static void TMPL(step_floats)(struct lanes_run *run, const unsigned char *bytes_
 #else
     ends = TMPL(ends_of_pair)(r, c);
     if (!TMPL(ends_may_hold_masks)(pair, &ends))
-        seen = TMPL(add_floats)(r, c, so_far, run->lanes, run->spare, largest);
+        seen = TMPL(add_floats)(r, c, PAIR_STEP, so_far, run->lanes, run->spare, largest);
 #endif
     if (!TMPL(keep_floats)(run, &place, seen, &ends, largest))
         TMPL(odd_floats)(run, &place, r, c, room_r, room_c);
@@ -72,7 +72,7 @@ static bool TMPL(whole)(struct lanes_run *run, const struct lanes_place *block)
         return false;
     if (run->odd_before)
         return TMPL(odd_whole)(run, block);
-    if (r == ND_DTYPE_f64 && c == ND_DTYPE_f64)
+    if (!run->pair->is_single)
         return TMPL(whole_doubles)(run, block);
     if (measure[r][c] == NULL)
         return false;
@@ -104,6 +104,8 @@ static void TMPL(step_terms)(struct lanes_run *run, const unsigned char *bytes_r
         nd_lanes_add_values(run, &values, at);
         return;
     }
+    if (scale != 1.0) /* the sums about the pivot are made of values as they are stored */
+        lanes_mark_odd(run, at);
     for (size_t i = 0; i < PAIR_STEP; i++) {
         x[i] = values.r[i] * scale;
         y[i] = values.c[i] * scale;

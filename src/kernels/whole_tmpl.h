@@ -237,60 +237,104 @@ TMPL_INLINE uint64_t TMPL(reach_give)(const struct TMPL(reach) *reach,
     return (uint64_t)differ;
 }
 
-TMPL_INLINE TMPL(vd) TMPL(vd_of)(const unsigned char *bytes)
+/* TMPL_WIDTH elements from element i, as doubles. */
+TMPL_INLINE TMPL(vd) TMPL(vd_of)(enum nd_dtype dtype, const unsigned char *bytes, size_t i)
 {
-    return TMPL(vd_load)((const void *)bytes);
+    return dtype == ND_DTYPE_f32   ? TMPL(vd_widen)(bytes + 4 * i)
+           : dtype == ND_DTYPE_i32 ? TMPL(vd_of_i32)(bytes + 4 * i)
+           : dtype == ND_DTYPE_u32 ? TMPL(vd_of_u32)(bytes + 4 * i)
+           : dtype == ND_DTYPE_i64 ? TMPL(vd_of_i64)(bytes + 8 * i)
+                                   : TMPL(vd_load)((const void *)(bytes + 8 * i));
 }
 
-static unsigned TMPL(measure_doubles)(const struct lanes_place *at, double so_far,
-                                      const struct lanes *in, struct lanes *out,
-                                      struct lanes_extremes *ret_extremes,
-                                      uint64_t *ret_differ, double *ret_largest)
+TMPL_INLINE void TMPL(prefetch_group)(uintptr_t ahead, size_t size)
 {
-    enum { NEXT = TMPL_WIDTH * sizeof(double), GROUP = 2 * NEXT };
+    for (size_t line = 0; line < MOMENTS_LANES * size; line += LANES_LINE)
+        __builtin_prefetch((const void *)(ahead + line));
+}
+
+/* What a pass over doubles finds. */
+struct TMPL(whole_found) {
+    double largest[MOMENTS_LANES];
+    struct lanes_extremes extremes;
+    uint64_t differ;
+};
+
+TMPL_INLINE unsigned TMPL(measure_doubles)(enum nd_dtype dtype_r, enum nd_dtype dtype_c,
+                                           const struct lanes_run *run,
+                                           const struct lanes_place *at,
+                                           struct TMPL(whole_found) *ret)
+{
+    const size_t size_r = dtype_r == ND_DTYPE_f64 || dtype_r == ND_DTYPE_i64 ? 8 : 4;
+    const size_t size_c = dtype_c == ND_DTYPE_f64 || dtype_c == ND_DTYPE_i64 ? 8 : 4;
     const unsigned char *const r = at->r, *const c = at->c;
     const uintptr_t ahead_r = lanes_ahead(at, 0), ahead_c = lanes_ahead(at, 1);
-    const size_t size = at->n * sizeof(double);
     const TMPL(vd) high = TMPL(vd_set)(HUGE_VAL), low = TMPL(vd_set)(-HUGE_VAL);
+    const size_t n = at->n;
     struct TMPL(reach) reach = {{high, high}, {low, low}, TMPL(vd_set)(0.0)};
-    struct TMPL(sums) first = TMPL(sums_take)(in, 0);
-    struct TMPL(sums) second = TMPL(sums_take)(in, TMPL_WIDTH);
+    struct TMPL(sums) first = TMPL(sums_take)(run->lanes, 0);
+    struct TMPL(sums) second = TMPL(sums_take)(run->lanes, TMPL_WIDTH);
 
     TMPL_KEEP_LOOP
-    for (size_t i = 0; i < size; i += GROUP) {
-        const TMPL(vd) x = TMPL(vd_of)(r + i), y = TMPL(vd_of)(c + i);
-        const TMPL(vd) u = TMPL(vd_of)(r + i + NEXT), v = TMPL(vd_of)(c + i + NEXT);
-        for (size_t line = 0; line < GROUP; line += LANES_LINE) {
-            __builtin_prefetch((const void *)(ahead_r + i + line));
-            __builtin_prefetch((const void *)(ahead_c + i + line));
-        }
+    for (size_t i = 0; i < n; i += MOMENTS_LANES) {
+        const TMPL(vd) x = TMPL(vd_of)(dtype_r, r, i), y = TMPL(vd_of)(dtype_c, c, i);
+        const TMPL(vd) u = TMPL(vd_of)(dtype_r, r, i + TMPL_WIDTH);
+        const TMPL(vd) v = TMPL(vd_of)(dtype_c, c, i + TMPL_WIDTH);
+        TMPL(prefetch_group)(ahead_r + size_r * i, size_r);
+        TMPL(prefetch_group)(ahead_c + size_c * i, size_c);
         TMPL(reach_add)(&reach, x, y);
         TMPL(reach_add)(&reach, u, v);
         TMPL(sums_add)(&first, x, y, 0);
         TMPL(sums_add)(&second, u, v, 0);
     }
-    *ret_differ = TMPL(reach_give)(&reach, ret_extremes);
-    return TMPL(sums_give)(&first, 0, so_far, out, ret_largest) |
-           TMPL(sums_give)(&second, TMPL_WIDTH, so_far, out, ret_largest);
+    const double so_far = lanes_so_far(run);
+    ret->differ = TMPL(reach_give)(&reach, &ret->extremes);
+    return TMPL(sums_give)(&first, 0, so_far, run->spare, ret->largest) |
+           TMPL(sums_give)(&second, TMPL_WIDTH, so_far, run->spare, ret->largest);
 }
 
-/* A block of float64 pairs; false: something is odd, and nothing was added. */
+#define TMPL_MEASURE(r, c)                                                                 \
+    static unsigned TMPL(doubles_##r##_##c)(const struct lanes_run *run,                   \
+                                            const struct lanes_place *at,                  \
+                                            struct TMPL(whole_found) *ret)                 \
+    {                                                                                      \
+        return TMPL(measure_doubles)(ND_DTYPE_##r, ND_DTYPE_##c, run, at, ret);            \
+    }
+TMPL_MEASURE(f64, f64)
+TMPL_MEASURE(f64, f32)
+TMPL_MEASURE(f32, f64)
+TMPL_MEASURE(i32, i32)
+TMPL_MEASURE(u32, u32)
+TMPL_MEASURE(i64, i64)
+#undef TMPL_MEASURE
+
+/* A block of pairs that doubles hold; false: something is odd, and nothing was added. */
 static bool TMPL(whole_doubles)(struct lanes_run *run, const struct lanes_place *block)
 {
-    double largest[MOMENTS_LANES];
-    struct lanes_extremes extremes;
-    uint64_t differ;
-    const unsigned seen =
-        TMPL(measure_doubles)(block, lanes_so_far(run), run->lanes, run->spare, &extremes,
-                              &differ, largest);
+    static unsigned (*const measure[ND_DTYPE_COUNT][ND_DTYPE_COUNT])(
+        const struct lanes_run *, const struct lanes_place *, struct TMPL(whole_found) *) = {
+        [ND_DTYPE_f64] = {[ND_DTYPE_f64] = TMPL(doubles_f64_f64),
+                          [ND_DTYPE_f32] = TMPL(doubles_f64_f32)},
+        [ND_DTYPE_f32] = {[ND_DTYPE_f64] = TMPL(doubles_f32_f64)},
+        [ND_DTYPE_i32] = {[ND_DTYPE_i32] = TMPL(doubles_i32_i32)},
+        [ND_DTYPE_u32] = {[ND_DTYPE_u32] = TMPL(doubles_u32_u32)},
+        [ND_DTYPE_i64] = {[ND_DTYPE_i64] = TMPL(doubles_i64_i64)},
+    };
+    const struct pair *const pair = run->pair;
+    const enum nd_dtype r = pair->view[0]->dtype, c = pair->view[1]->dtype;
+    struct TMPL(whole_found) found;
 
-    if (seen & TMPL(ODD) || lanes_may_hold_masks(run->pair, &extremes))
+    if (measure[r][c] == NULL)
+        return false;
+    const unsigned seen = measure[r][c](run, block, &found);
+    if (seen & TMPL(ODD) || lanes_may_hold_masks(pair, &found.extremes) ||
+        (pair->is_wide && !lanes_are_exact(&found.extremes)))
         return false;
     lanes_swap(run);
-    lanes_extremes_add(&run->extremes, &extremes);
+    lanes_extremes_add(&run->extremes, &found.extremes);
     run->moments->n += block->n;
-    run->moments->differ += differ;
+    run->moments->differ += found.differ;
     if (seen & TMPL(LARGER))
-        lanes_larger(run, largest, block);
+        lanes_larger(run, found.largest, block);
     return true;
 }

@@ -1,8 +1,8 @@
 /*
- * What a layer's type was found to be, kept for the types that were met last: a dump has any
- * number of layers, but a few dozen types.  Each thread has tables of its own, so that there
- * is no lock, and what is kept is a function of the type alone, so that no result depends on
- * what was asked before.
+ * What a layer's type was found to be, kept for the types that were met last: a dump has
+ * any number of layers, but a few dozen types.  Each thread has tables of its own, so that
+ * there is no lock, and what is kept is a function of the type alone, so that no result
+ * depends on what was asked before.
  */
 #ifndef ND_OPS_TYPE_MEMO_H
 #define ND_OPS_TYPE_MEMO_H

@@ -5,6 +5,7 @@
 #include "report/figures.h"
 #include "report/report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,8 +60,11 @@ static void junit_failure(struct report_job *job, const struct nd_layer *layer)
     const char *element = is_error(layer) ? "error" : "failure";
     char drift[FIGURE_SIZE], bound[FIGURE_SIZE], message[2 * FIGURE_SIZE + 64];
 
-    snprintf(message, sizeof message, "%s: drift %s, bound %s", nd_fail_word(layer->fails),
-             nd_figure_drift(layer->drift, drift), nd_figure_bound(layer->bound, bound));
+    if (isnan(layer->drift)) /* missing, or of another shape */
+        snprintf(message, sizeof message, "%s", nd_fail_word(layer->fails));
+    else
+        snprintf(message, sizeof message, "%s: drift %s, bound %s", nd_fail_word(layer->fails),
+                 nd_figure_drift(layer->drift, drift), nd_figure_bound(layer->bound, bound));
     nd_out_printf(out, "<%s", element);
     junit_attribute(out, "message", message);
     junit_attribute(out, "type", nd_fail_word(layer->fails));

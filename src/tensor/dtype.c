@@ -61,6 +61,9 @@ static bool name_drop(const char **name, size_t *len, const char *prefix)
 
 enum nd_dtype nd_dtype_by_name(const char *name, size_t len)
 {
+    for (int i = 0; i < ND_DTYPE_COUNT; i++) /* most askers have a name from here */
+        if (name == infos[i].name && name[len] == '\0')
+            return (enum nd_dtype)i;
     if (!name_drop(&name, &len, "torch.") && !name_drop(&name, &len, "mindspore."))
         (void)name_drop(&name, &len, "dt_");
     const char first = len == 0 ? '\0' : (char)(*name | 0x20); /* most rows begin unlike it */

@@ -1,10 +1,10 @@
 /*
  * Gathering: elements in logical order out of any storage.
  *
- * A row is a run along the last axis.  Where a row's elements lie far apart and the next
- * rows' elements lie beside them (NC1HWC0 read as NCHW, NHWC as NCHW, FRACTAL_NZ), taking
- * row after row would load every cache line once for each of them.  So rows advance
- * together, a piece at a time: what one row brings into the cache the next ones find there.
+ * Where an axis' elements lie side by side (NC1HWC0 read as NCHW, NHWC as NCHW, FRACTAL_NZ),
+ * they are read by bundles (gather_bundle.c).  What is here does for the rest: a row is a run
+ * along the last axis, and rows advance together, a piece at a time, so that what one brings
+ * into the cache the next ones find there.
  */
 #include "tensor/gather_bundle.h"
 #include "tensor/gather_copy.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    GATHER_ROWS = 64,  /* rows that advance together: a block of FRACTAL_NZ and to spare */
+    GATHER_ROWS = 64,  /* rows that advance together */
     GATHER_PIECE = 64, /* elements of each: all pieces' lines stay in a 32 KiB cache */
     GATHER_BLOCKS = 256, /* the same where a row lies in blocks: fewer, longer runs */
 };
@@ -191,7 +191,7 @@ uint64_t nd_view_reach(const struct tensor_view *view)
     struct gather_plan plan;
     struct bundles bundles;
 
-    if (view->contiguous)
+    if (view->contiguous || view->count == 0)
         return 1;
     nd_plan_make(view, &plan);
     return nd_bundles_make(&plan, &bundles) ? nd_bundles_reach(&bundles) : 1;
@@ -202,7 +202,7 @@ uint64_t nd_view_cut(const struct tensor_view *view, uint64_t first, uint64_t mo
     struct gather_plan plan;
     struct bundles bundles;
 
-    if (view->contiguous)
+    if (view->contiguous || view->count == 0)
         return most;
     nd_plan_make(view, &plan);
     return nd_bundles_make(&plan, &bundles) ? nd_bundles_cut(&bundles, first, most) : most;

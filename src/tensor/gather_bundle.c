@@ -52,7 +52,9 @@ bool nd_bundles_make(const struct gather_plan *plan, struct bundles *ret)
         return false;
     if (line < last && plan->axis[last].block != 1)
         return false;
-    *ret = (struct bundles){.plan = plan, .line = line, .dim = plan->dim[line],
+    *ret = (struct bundles){.plan = plan,
+                            .line = line,
+                            .dim = plan->dim[line],
                             .block = plan->axis[line].block,
                             .tail = nd_plan_tail(plan, line)};
     if (ret->block == 1)
@@ -104,14 +106,15 @@ static void bundle_part(const struct bundles *bundles, const unsigned char *at,
     const struct gather_plan *plan = bundles->plan;
     const uint32_t last = plan->rank - 1;
     const uint64_t dim = plan->dim[last];
-    struct strip strip = {.lanes = lanes, .ahead = bundles->ahead, .pitch = pitch,
+    struct strip strip = {.lanes = lanes,
+                          .ahead = bundles->ahead,
+                          .pitch = pitch,
                           .step = plan->axis[last].outer * (int64_t)plan->size};
 
     for (; from < to; from += strip.count, out += strip.count * plan->size) {
         const int64_t before = axes_offset(plan, bundles->line + 1, last, from / dim);
         strip.count = least(dim - from % dim, to - from);
-        strip.in =
-            at + before * (int64_t)plan->size + (int64_t)(from % dim) * strip.step;
+        strip.in = at + before * (int64_t)plan->size + (int64_t)(from % dim) * strip.step;
         strip.out = out;
         strip_copy(&strip, plan->size);
     }
@@ -121,17 +124,16 @@ static void bundle_part(const struct bundles *bundles, const unsigned char *at,
 static const unsigned char *row_at(const struct bundles *bundles, uint64_t row)
 {
     const struct gather_plan *plan = bundles->plan;
-    const int64_t offset =
-        axes_offset(plan, 0, bundles->line, row / bundles->dim) +
-        nd_axis_offset(&plan->axis[bundles->line], row % bundles->dim);
+    const int64_t offset = axes_offset(plan, 0, bundles->line, row / bundles->dim) +
+                           nd_axis_offset(&plan->axis[bundles->line], row % bundles->dim);
 
     return plan->data + offset * (int64_t)plan->size;
 }
 
 /*
- * The positions [low, high) of a bundle whose first row begins at `at`.  Position t of row i
- * goes to out + i * pitch + (t - origin) elements.  The positions that the same rows hold go
- * together.
+ * The positions [low, high) of a bundle whose first row begins at `at`.  Position t of row
+ * i goes to out + i * pitch + (t - origin) elements.  The positions that the same rows hold
+ * go together.
  */
 static void bundle_rows(const struct bundles *bundles, const unsigned char *at,
                         const struct bundle *bundle, uint64_t low, uint64_t high,
@@ -178,10 +180,14 @@ struct bundle nd_bundle_from(const struct bundles *bundles, uint64_t first, uint
     const uint64_t lane = row % bundles->dim;
     const uint64_t left = bundles->block - lane % bundles->block;
 
-    rows = least(rows, least(least(left, bundles->dim - lane), (count - 1 + from) / tail + 1));
+    rows =
+        least(rows, least(least(left, bundles->dim - lane), (count - 1 + from) / tail + 1));
     const uint64_t done = least(rows * tail - from, count);
-    return (struct bundle){.row = row, .rows = rows, .from = from,
-                           .to = from + done - (rows - 1) * tail, .count = done};
+    return (struct bundle){.row = row,
+                           .rows = rows,
+                           .from = from,
+                           .to = from + done - (rows - 1) * tail,
+                           .count = done};
 }
 
 /* Bundle after bundle in logical order. */
@@ -189,8 +195,7 @@ static void bundles_in_order(const struct bundles *bundles, uint64_t first, uint
                              unsigned char *out)
 {
     while (count > 0) {
-        const struct bundle bundle =
-            nd_bundle_from(bundles, first, count, bundles->block);
+        const struct bundle bundle = nd_bundle_from(bundles, first, count, bundles->block);
         bundle_copy(bundles, row_at(bundles, bundle.row), &bundle, out);
         first += bundle.count;
         count -= bundle.count;
@@ -202,7 +207,7 @@ static void bundles_in_order(const struct bundles *bundles, uint64_t first, uint
  */
 
 /* What lies side by side in several bundles of the rows of a window.  `bytes` is a constant
- * where this is inlined, or 0. */
+ * where this is inlined. */
 static inline __attribute__((always_inline)) void
 window_blocks(const unsigned char *at, int64_t across, uint64_t rows, int64_t behind,
               uint64_t blocks, uint64_t bytes, unsigned char *out, uint64_t pitch)
@@ -216,9 +221,9 @@ window_blocks(const unsigned char *at, int64_t across, uint64_t rows, int64_t be
 }
 
 /*
- * The bundle at `at` of each of `rows` rows, which lie one behind the other.  Their positions
- * are whole pages apart as a rule, and would share a few sets of the cache: so they are
- * brought together first.
+ * The bundle at `at` of each of `rows` rows, which lie one behind the other.  Their
+ * positions are whole pages apart as a rule, and would share a few sets of the cache: so
+ * they are brought together first.
  */
 static void window_short(const struct bundles *bundles, const unsigned char *at,
                          uint64_t rows, uint64_t lanes, unsigned char *out, uint64_t pitch)
@@ -228,8 +233,10 @@ static void window_short(const struct bundles *bundles, const unsigned char *at,
     const int64_t behind = plan->axis[bundles->line].outer * (int64_t)size;
     const uint64_t row = bundles->block * size, bytes = (rows - 1) * row + lanes * size;
     unsigned char room[WINDOW_ROOM];
-    struct strip strip = {.step = (int64_t)(rows * row + TURN_LINE), .count = bundles->tail,
-                          .lanes = lanes, .pitch = bundles->tail * size};
+    struct strip strip = {.step = (int64_t)(rows * row + TURN_LINE),
+                          .count = bundles->tail,
+                          .lanes = lanes,
+                          .pitch = bundles->tail * size};
 
     for (uint64_t t = 0; t < bundles->tail; t++) {
         const unsigned char *const in =
@@ -267,17 +274,16 @@ static void window_part(const struct bundles *bundles, const unsigned char *at,
     const int64_t behind = line->outer * (int64_t)plan->size;
     const uint64_t bytes = bundles->block * bundles->tail * plan->size;
     const uint64_t pitch = bundles->dim * bundles->tail * plan->size;
-    const bool whole = end * bundles->block <= bundles->dim;
-
+    const bool are_whole = end * bundles->block <= bundles->dim;
     const bool is_dense = across == (int64_t)(bundles->block * plan->size);
     const uint64_t fit =
         (WINDOW_ROOM / bundles->tail - TURN_LINE) / (bundles->block * plan->size);
 
     at += (int64_t)first * behind;
     out += first * bytes;
-    if (bundles->tail == 1 && whole && bytes == 64) {
+    if (bundles->tail == 1 && are_whole && bytes == 64) {
         window_blocks(at, across, rows, behind, end - first, 64, out, pitch);
-    } else if (bundles->tail == 1 && whole && bytes == 32) {
+    } else if (bundles->tail == 1 && are_whole && bytes == 32) {
         window_blocks(at, across, rows, behind, end - first, 32, out, pitch);
     } else if (bundles->tail > 1 && is_dense && fit > 1) {
         for (uint64_t k = first; k < end; k++)
@@ -309,8 +315,7 @@ static uint64_t window_copy(const struct bundles *bundles, uint64_t row, uint64_
     const uint64_t together = bytes < WINDOW_WRITTEN ? WINDOW_WRITTEN / bytes : 1;
     const uint64_t count = (bundles->dim - 1) / bundles->block + 1;
     const unsigned char *const at =
-        plan->data +
-        axes_offset(plan, 0, bundles->line, row) * (int64_t)plan->size;
+        plan->data + axes_offset(plan, 0, bundles->line, row) * (int64_t)plan->size;
 
     rows = least(least(rows, WINDOW_ROWS), plan->dim[before] - index);
     if (axis->block > 1)
@@ -333,8 +338,7 @@ void nd_bundles_gather(const struct bundles *bundles, uint64_t first, uint64_t c
         count -= head;
         out += head * size;
         while (count >= row) {
-            const uint64_t done =
-                row * window_copy(bundles, first / row, count / row, out);
+            const uint64_t done = row * window_copy(bundles, first / row, count / row, out);
             first += done;
             count -= done;
             out += done * size;
@@ -343,7 +347,8 @@ void nd_bundles_gather(const struct bundles *bundles, uint64_t first, uint64_t c
     bundles_in_order(bundles, first, count, out);
 }
 
-/* --- pieces ---------------------------------------------------------------------------- */
+/* --- pieces ----------------------------------------------------------------------------
+ */
 
 uint64_t nd_bundles_reach(const struct bundles *bundles)
 {

@@ -11,7 +11,7 @@ struct bundles {
     uint32_t line;       /* the axis whose elements lie side by side */
     uint64_t dim, block; /* its elements; so many of them lie side by side */
     uint64_t tail;       /* elements of the axes behind it: of a row */
-    bool across; /* beside a bundle lies the one of the next index before the line */
+    bool across;   /* beside a bundle lies the one of the next index before the line */
     int64_t ahead; /* bytes from a position to what will be wanted soon */
 };
 

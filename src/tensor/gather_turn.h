@@ -12,9 +12,11 @@
 #include <string.h>
 
 enum {
-    TURN_LINE = 64,    /* of a cache: what is written of a row before the next one's turn */
-    TURN_SQUARE = 16,  /* bytes of a square's line */
-    TURN_SLOW = 256,   /* positions, one element at a time, whose lines stay in the cache */
+    TURN_LINE = 64,   /* of a cache: what is written of a row before the next one's turn */
+    TURN_WIDE = 256,  /* the same where so many rows take turns that lines would not last */
+    TURN_SQUARE = 16, /* bytes of a square's line */
+    TURN_FEW = 8,     /* positions that are left over */
+    TURN_SLOW = 256,  /* positions, one element at a time, whose lines stay in the cache */
 };
 
 /* `count` positions, `step` bytes apart, of `lanes` elements each; lane i's go to
@@ -102,6 +104,13 @@ SQUARE(long, 2, LOW_LONGS, HIGH_LONGS)
 static inline __attribute__((always_inline)) void strip_slowly(const struct strip *strip,
                                                                unsigned size, uint64_t from)
 {
+    if (strip->count - from < TURN_FEW) { /* as many lanes as there are, at once */
+        for (uint64_t i = from; i < strip->count; i++)
+            for (uint64_t lane = 0; lane < strip->lanes; lane++)
+                memcpy(strip->out + lane * strip->pitch + i * size,
+                       strip->in + (int64_t)i * strip->step + lane * size, size);
+        return;
+    }
     for (uint64_t to; from < strip->count; from = to) {
         to = strip->count - from < TURN_SLOW ? strip->count : from + TURN_SLOW;
         for (uint64_t lane = 0; lane < strip->lanes; lane++)
@@ -138,7 +147,8 @@ static inline __attribute__((always_inline)) void strip_turn(const struct strip 
                                                              unsigned size)
 {
     const struct strip own = *given, *const strip = &own; /* which no store can change */
-    const unsigned edge = TURN_SQUARE / size, piece = TURN_LINE / size;
+    const unsigned edge = TURN_SQUARE / size;
+    const unsigned piece = (strip->lanes * size > TURN_LINE ? TURN_WIDE : TURN_LINE) / size;
     const uint64_t lanes = strip->lanes, count = strip->count;
     const bool narrow = lanes < edge;
     /* Few positions that are over are copied sooner than turned. */
@@ -156,7 +166,8 @@ static inline __attribute__((always_inline)) void strip_turn(const struct strip 
         strip_prefetch(strip, strip->in + (int64_t)from * strip->step, to - from, size);
         if (narrow) {
             for (uint64_t i = from; i < to; i += edge)
-                strip_square(strip, size, i + edge <= to ? i : to - edge, 0, (unsigned)lanes);
+                strip_square(strip, size, i + edge <= to ? i : to - edge, 0,
+                             (unsigned)lanes);
             continue;
         }
         for (uint64_t lane = 0; lane < lanes; lane += edge) {

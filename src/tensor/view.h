@@ -150,9 +150,10 @@ struct layer_pair_view {
 
 /*
  * The pairs by number.  Views are made as they are asked for: a pair and all that it points
- * to stay until the same worker looks at one that is ND_LOOK_REACH or more away.
+ * to stay until the same worker has looked at ND_LOOKS_KEPT others since it last looked at
+ * this one.
  */
-enum { ND_LOOK_REACH = 128 };
+enum { ND_LOOKS_KEPT = 128 };
 typedef const struct layer_pair_view *nd_look_fn(void *layers, unsigned worker, size_t index);
 
 #endif

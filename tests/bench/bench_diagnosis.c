@@ -1,12 +1,12 @@
 /*
- * How long the diagnosis takes beside comparing, in one process: milliseconds of processor time
- * of all threads, and of the clock, for comparing and for the diagnosis.
+ * How long the diagnosis takes beside comparing, in one process: milliseconds of processor
+ * time of all threads, of comparing and of the diagnosis, then of the clock.
  *
  *   bench_diagnosis THREADS REFERENCE CANDIDATE
  *
- * The linker puts the functions below in the place of those that they call (--wrap), so that
- * the library itself knows nothing of being timed.  To the diagnosis belongs all that is done
- * for it: opening the tensors for the checks, replays, checklist, causes.
+ * The linker puts the functions below in the place of those that they call (--wrap), so
+ * that the library itself knows nothing of being timed.  To the diagnosis belongs all that
+ * is done for it: opening the tensors for the checks, replays, checklist, causes.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -18,7 +18,8 @@
 #include "compare/compare.h"
 #include "normdiff/normdiff.h"
 
-enum nd_status __real_nd_evidence_open(struct comparison *, struct evidence *, struct nd_error *);
+enum nd_status __real_nd_evidence_open(struct comparison *, struct evidence *,
+                                       struct nd_error *);
 enum nd_status __real_nd_diagnose(const struct diagnosis_input *, size_t, struct arena *,
                                   struct diagnosis *, struct nd_error *);
 void __real_nd_evidence_close(struct evidence *);
@@ -106,8 +107,9 @@ int main(int argc, char **argv)
     }
     nd_result_free(result);
     const struct spent now = spent_now();
-    const double processor = now.processor - from.processor, clock = now.clock - from.clock;
-    printf("%.1f %.1f %.1f %.1f\n", (processor - diagnosis.processor) * 1e3,
-           diagnosis.processor * 1e3, (clock - diagnosis.clock) * 1e3, diagnosis.clock * 1e3);
+    const struct spent rest = {now.processor - from.processor - diagnosis.processor,
+                               now.clock - from.clock - diagnosis.clock};
+    printf("%.1f %.1f %.1f %.1f\n", rest.processor * 1e3, diagnosis.processor * 1e3,
+           rest.clock * 1e3, diagnosis.clock * 1e3);
     return 0;
 }

@@ -157,6 +157,39 @@ class Names(Case):
         self.assertEqual((code, out, os.path.getsize(os.path.join(self.dir, "k.txt"))), (0, "", 0))
 
 
+class Nothing(Case):
+    def test_a_dump_without_tensors_is_said_to_be_one(self):
+        write(self.dir, "a.st", safetensors({"a": ("F32", [1], [1.0])}))
+        write(self.dir, "none.st", safetensors({}))
+        for paths in (("a.st", "none.st"), ("none.st", "a.st"), ("none.st", "none.st")):
+            code, _, err = self.run_tool(*paths)
+            self.assertEqual(code, 2)
+            self.assertIn("none.st: found a dump without any tensor", err)
+
+    def test_layers_without_a_common_tensor_agree_on_nothing(self):
+        for side, slot in (("r", "output.0"), ("c", "output.1")):
+            write(self.dir, side + ".dump", normdiff_dump([("l", "Thing", {slot: ("F32", [1], [1.0])})]))
+        code, out, _ = self.run_tool("-f", "json", "--fail-on", "never", "--allow-unmatched", "r.dump", "c.dump")
+        self.assertEqual((code, json.loads(out)["schema"]), (2, "normdiff/error/1"))
+
+    def test_a_rank_whose_json_broke_off_is_named_and_the_others_are_compared(self):
+        record = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 0.0, "Mean": 0.5,
+                  "Norm": 1.0}
+        text = json.dumps({"task": "statistics", "level": "L1", "dump_data_dir": None,
+                           "data": {"Functional.relu.0.forward": {"input_args": [record], "output": [record]}}})
+        for side in ("ref", "cand"):
+            for rank in (0, 1):
+                write(self.dir, "%s/step0/rank%d/dump.json" % (side, rank), text)
+        self.compare("ref", "cand", status=0)
+        for length in (0, 1, 9, 60, 200, len(text) - 1):
+            write(self.dir, "cand/step0/rank1/dump.json", text[:length])
+            report = self.compare("ref", "cand", status=1)
+            self.assertEqual([(l["rank"], l["tier"], l["fails"]) for l in report["layers"]],
+                             [(0, "noise", None), (1, None, "missing")], length)
+            self.assertIn("step0/rank1/dump.json", report["coverage"]["skipped"][0]["name"], length)
+            self.assertTrue(report["coverage"]["skipped"][0]["reason"], length)
+
+
 class Ranks(Case):
     """Two ranks side by side, two steps; one layer of rank 1 computes something else."""
     COUNT, FAULTY = 6, 2
@@ -250,6 +283,17 @@ class Commands(Case):
 
 
 class Claims(Case):
+    def test_a_jump_behind_an_origin_is_not_said_to_be_explained(self):
+        base = [1.0 + k for k in range(16)]
+        for side, off in (("r", {}), ("c", {2: 1e-3, 6: 5.0})):
+            layers = [("l%d" % n, "Thing", {"output.0": ("F32", [16], [v + off.get(n, 0) * (-1) ** k
+                                                                        for k, v in enumerate(base)])})
+                      for n in range(8)]
+            write(self.dir, side + ".dump", normdiff_dump(layers))
+        report = self.compare("r.dump", "c.dump", status=1)
+        self.assertEqual([layer["role"] for layer in report["layers"]],
+                         ["clean", "clean", "origin", "clean", "clean", "clean", "unknown", "clean"])
+
     def test_statistics_say_nothing_of_the_mantissa(self):
         slot = {"statistics": {"max": 1.5, "min": -1.0, "mean": 0.25, "norm": 3.0}, "shape": [16], "dtype": "float32"}
         off = dict(slot, statistics=dict(slot["statistics"], max=1.25))

@@ -211,6 +211,42 @@ class Memory(Folder):
         self.assertLess(peak, (64 << 20) + count * 4096)
         self.assertGreater(peak, 1 << 20)  # the figure is one
 
+    def test_each_further_pair_takes_at_most_four_kilobytes(self):
+        if self.sanitized():
+            self.skipTest("AddressSanitizer keeps what is freed")
+        counts, peaks = (4000, 24000), []
+        for count in counts:
+            for side, factor in (("a", 1.0), ("b", 1 + 1e-6)):
+                with open(self.path(side), "wb") as file:
+                    file.write(safetensors({"model.layers.%d.self_attn.q_proj.output.0" % i:
+                                            ("F32", [2, 2], [factor, 2, 3, 4]) for i in range(count)}))
+            peaks.append(self.peak(self.path("a"), self.path("b")))
+        each = (peaks[1] - peaks[0]) / (counts[1] - counts[0])
+        self.assertLess(each, 4096)
+        self.assertGreater(each, 256)  # a pair is more than its name
+
+    def test_the_diagnosis_of_a_long_row_stays_within_max_mem(self):
+        if self.sanitized():
+            self.skipTest("AddressSanitizer keeps what is freed")
+        x = np.tile(np.random.default_rng(8).standard_normal(1 << 16).astype(np.float32) * 0.05, (2, 128))
+        for side, eps in (("a", 1e-5), ("b", 1e-3)):
+            os.mkdir(self.path(side))
+            var = x[0].var(dtype="f8")
+            y = ((x - x[0].mean(dtype="f8")) / np.sqrt(var + eps)).astype(np.float16)
+            np.savez(self.path(side + "/ln.npz"), **{"ln.input.0": x.astype(np.float16), "ln.output.0": y})
+        pair = [self.path("a/ln.npz"), self.path("b/ln.npz")]
+        self.assertGreater(self.peak("-j", "2", "--max-mem", "1G", *pair), 40 << 20)  # there is something to limit
+        self.assertLess(self.peak("-j", "2", "--max-mem", "16M", *pair), (16 + 16) << 20)  # comparing takes a few
+
+    def test_decoded_members_that_the_checks_look_at_stay_within_max_mem(self):
+        if self.sanitized():
+            self.skipTest("AddressSanitizer keeps what is freed")
+        block = np.round(np.random.default_rng(9).standard_normal(60000).astype(np.float32), 1)
+        pair = [self.write("m%d.npz" % k, True, **{"l%d" % i: (block + i) * np.float32(1 + k / 100)
+                                                   for i in range(500)}) for k in range(2)]
+        self.assertGreater(self.peak("--max-mem", "1G", *pair), 120 << 20)  # 240 MB are decoded
+        self.assertLess(self.peak("--max-mem", "32M", *pair), (64 + 32) << 20)
+
     def test_statistics_take_six_times_their_text_at_the_most(self):
         if self.sanitized():
             self.skipTest("AddressSanitizer keeps what is freed")

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,45 @@ static void slots_of_one_layer_are_gathered_wherever_they_come(void **state)
     struct dump_slot slot = nd_dump_slot_init();
     assert_int_equal(nd_dump_add_tensor(dump, name, &slot, &error), ND_ERR_LIMIT);
     assert_says(error.expected, "4096");
+    nd_dump_close(dump);
+    bytes_free(&array);
+}
+
+/* Layers whose lists grow, are cut to fit, and grow again out of what others left. */
+static void a_layer_that_was_cut_to_fit_takes_further_slots(void **state)
+{
+    struct bytes array = one_array();
+    struct dump *const dump = blank_dump(&array);
+    struct nd_error error;
+    char name[16];
+
+    (void)state;
+    for (size_t n = 0; n < 24; n++) {
+        assert_non_null(nd_dump_add_layer(dump, "layer", ""));
+        struct dump_layer *const layer = &dump->layers[dump->layer_count - 1];
+        for (size_t i = 0; i < n; i++) {
+            struct dump_slot slot = nd_dump_slot_init();
+            slot.evidence = ND_EVIDENCE_STATISTICS;
+            slot.statistics.value[STATISTIC_MAX] = (double)(100 * n + i);
+            snprintf(name, sizeof name, "output.%zu", i);
+            slot.name = name;
+            assert_int_equal(nd_dump_add_slot(dump, layer, &slot, &error), ND_OK);
+            if (i % 5 == 2)
+                assert_int_equal(nd_dump_trim_layer(dump, layer, &error), ND_OK);
+        }
+        assert_int_equal(nd_dump_trim_layer(dump, layer, &error), ND_OK);
+    }
+    for (size_t n = 0; n < 24; n++) {
+        const struct dump_layer *const layer = &dump->layers[1 + n];
+        assert_int_equal(layer->slot_count, n);
+        assert_true(layer->slot_capacity == n);
+        for (size_t i = 0; i < n; i++) {
+            snprintf(name, sizeof name, "output.%zu", i);
+            assert_string_equal(layer->slots[i].name, name);
+            assert_true(layer->slots[i].statistics.value[STATISTIC_MAX] ==
+                        (double)(100 * n + i));
+        }
+    }
     nd_dump_close(dump);
     bytes_free(&array);
 }
@@ -308,6 +348,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_split_by_the_slot_grammar),
         cmocka_unit_test(slots_of_one_layer_are_gathered_wherever_they_come),
+        cmocka_unit_test(a_layer_that_was_cut_to_fit_takes_further_slots),
         cmocka_unit_test(extents_and_shapes_that_do_not_fit_break_the_slot),
         cmocka_unit_test(strides_are_checked_against_the_storage),
         cmocka_unit_test(device_layouts_are_seen_in_logical_order),

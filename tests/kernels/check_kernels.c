@@ -162,7 +162,9 @@ static void put(enum nd_dtype dtype, double value, uint32_t noise, unsigned char
     case ND_DTYPE_f8e5m2:
         bits = small_bits(held, 8, 2, 15);
         break;
-    default:
+    default: /* of 64 bits only FAR and BELOW are all exact as doubles */
+        if (info->size == 8 && fabs(value) > 0.5 && fabs(value) < 0x1p20)
+            bits = (uint64_t)(int64_t)(value * 0x1p20);
         break;
     }
     memcpy(at, &bits, info->size);

@@ -193,6 +193,28 @@ static void sums_about_the_pivot_leave_out_what_does_not_count(void **state)
     }
 }
 
+/* No errors at all, and masks before what counts: -65504 less itself is 0 too. */
+static double without_errors(int side, size_t i)
+{
+    (void)side;
+    return i < 5000 ? -65504.0 : 1.0;
+}
+
+static void the_largest_error_is_where_something_counts(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa < ISA_COUNT; isa++) {
+        const struct kernel_set *const set = nd_kernel_set_for((enum isa)isa);
+        for (int i = 0; set != NULL && i < DTYPES; i++) {
+            const struct sides sides = filled(dtypes[i], without_errors, COUNT);
+            const struct nd_moments found = measured_by(set, &sides, false);
+            assert_int_equal(found.n, COUNT - 5000);
+            assert_double(found.max_abs, 0.0);
+            assert_int_equal(found.max_abs_at, 5000);
+        }
+    }
+}
+
 static void the_detail_pass_goes_over_what_counts(void **state)
 {
     (void)state;
@@ -227,6 +249,7 @@ int main(void)
         cmocka_unit_test(every_position_is_counted_by_its_kind),
         cmocka_unit_test(what_counts_may_lie_behind_whole_steps_that_do_not),
         cmocka_unit_test(sums_about_the_pivot_leave_out_what_does_not_count),
+        cmocka_unit_test(the_largest_error_is_where_something_counts),
         cmocka_unit_test(the_detail_pass_goes_over_what_counts),
     };
 

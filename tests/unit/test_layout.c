@@ -512,8 +512,8 @@ static void every_layout_maps_the_logical_elements_as_its_formula_says(void **st
         }
 }
 
-/* Long rows go through squares turned in registers, short ones through slabs: by the size of
- * an element. */
+/* Long rows go through squares turned in registers, short ones through windows of many
+ * bundles: by the size of an element. */
 static void elements_of_every_size_are_gathered_from_long_and_from_short_rows(void **state)
 {
     static const struct {
@@ -555,6 +555,8 @@ static void elements_of_every_size_are_gathered_from_long_and_from_short_rows(vo
             nd_view_contiguous(&view, bytes, room * size, types[k], &stored);
             assert_true(nd_layout_apply(&view, layout, &stored, &rows[r].logical, &c0, &why));
             assert_true(nd_view_reach(&view) >= 1 && nd_view_reach(&view) <= view.count);
+            for (uint64_t first = 0, most = 1; first < view.count; first += 97, most += 61)
+                assert_true(nd_view_cut(&view, first, most) - 1 < most); /* 1 to most */
             unsigned char *got = malloc(view.count * size);
             assert_non_null(got);
             for (int round = 0; round < 12; round++) {

@@ -1,7 +1,7 @@
 /*
- * Measuring through a layout gives the very bits of measuring contiguous bytes, whichever way
- * the elements are brought in order: piece by piece, or all rows of a bundle together.  The
- * device bytes are laid out here by the index maps of the view, one element at a time.
+ * Measuring through a layout gives the very bits of measuring contiguous bytes, whichever
+ * way the elements are brought in order: piece by piece, or all rows of a bundle together.
+ * The device bytes are laid out here by the index maps of the view, one element at a time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,8 @@ static void tensor_make(struct tensor *tensor, const char *name, enum nd_dtype d
     assert_true(nd_shape_count(&storage, &room));
     assert_true(nd_shape_count(logical, &count));
     tensor->bytes = malloc(count * size);
-    tensor->stored = malloc(room * size); /* no byte more: a sanitizer sees what is beyond */
+    tensor->stored =
+        malloc(room * size); /* no byte more: a sanitizer sees what is beyond */
     assert_true(tensor->bytes != NULL && tensor->stored != NULL);
     memset(tensor->stored, 0, room * size);
     nd_view_contiguous(&tensor->flat, tensor->bytes, count * size, dtype, logical);
@@ -126,7 +127,8 @@ static struct nd_moments measured_flat(const struct kernel_set *set,
     for (uint64_t at = first; at < first + count; at += MOMENTS_CHUNK) {
         const uint64_t left = first + count - at;
         nd_moments_measure(set, &view[0], &view[1], view[0].dtype, view[1].dtype, at,
-                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, pivot, &policy, &chunk);
+                           left < MOMENTS_CHUNK ? left : MOMENTS_CHUNK, pivot, &policy,
+                           &chunk);
         nd_moments_fold(&all, &chunk);
     }
     return all;
@@ -154,8 +156,9 @@ static void assert_same(const struct nd_moments *found, const struct nd_moments 
     if (found->max_abs_at != expected->max_abs_at || found->n != expected->n ||
         memcmp(&found->sum_abs, &expected->sum_abs, sizeof found->sum_abs) != 0 ||
         memcmp(found, expected, sizeof *found) != 0)
-        fail_msg("%s: sum of |e| %a, not %a; largest at %llu, not %llu; n %llu, not %llu", what,
-                 found->sum_abs, expected->sum_abs, (unsigned long long)found->max_abs_at,
+        fail_msg("%s: sum of |e| %a, not %a; largest at %llu, not %llu; n %llu, not %llu",
+                 what, found->sum_abs, expected->sum_abs,
+                 (unsigned long long)found->max_abs_at,
                  (unsigned long long)expected->max_abs_at, (unsigned long long)found->n,
                  (unsigned long long)expected->n);
 }
@@ -174,13 +177,46 @@ static void check_pair(const struct tensor_view *device, const struct tensor_vie
         for (uint64_t from = 0; from < chunks; from += chunks / 3 + 1) {
             const uint64_t first = from * MOMENTS_CHUNK;
             const uint64_t some = chunks / 2 * MOMENTS_CHUNK;
-            const uint64_t n = from == 0 || some > count - first || some == 0 ? count - first
-                                                                              : some;
+            const uint64_t n =
+                from == 0 || some > count - first || some == 0 ? count - first : some;
             const struct nd_moments expected = measured_flat(set, flat, first, n, &pivot);
             const struct nd_moments found = measured_staged(set, device, first, n, &pivot);
             assert_same(&found, &expected, what);
         }
     }
+}
+
+/* Parts that are measured at once are folded as if each had been measured alone. */
+static void check_parts(const struct tensor_view *device, const struct tensor_view *flat,
+                        const char *what)
+{
+    enum { PARTS = 64 };
+    const struct moments_policy policy = {.scale = 1};
+    const struct moments_pivot pivot = pivot_of(flat);
+    const struct kernel_set *set = nd_kernel_set_for(nd_isa_best());
+    const enum nd_dtype real[2] = {flat[0].dtype, flat[1].dtype};
+    const uint64_t count = flat[0].count, part = 2 * MOMENTS_CHUNK;
+    const uint64_t parts = (count - 1) / part + 1;
+    struct nd_moments found[PARTS], all, alone, together;
+    struct stage stage;
+
+    assert_true(parts <= PARTS);
+    nd_moments_init(&alone);
+    nd_moments_init(&together);
+    for (uint64_t i = 0; i < parts; i++)
+        nd_moments_init(&found[i]);
+    nd_stage_init(device, &stage);
+    nd_stage_measure_parts(&stage, set, device, real, 0, count, part, &pivot, &policy,
+                           found);
+    nd_stage_done(&stage);
+    for (uint64_t i = 0; i < parts; i++) {
+        const uint64_t left = count - i * part;
+        all = measured_flat(set, flat, i * part, left < part ? left : part, &pivot);
+        assert_true(found[i].sum_abs == all.sum_abs && found[i].sum_rc == all.sum_rc);
+        nd_moments_fold(&alone, &all);
+        nd_moments_fold(&together, &found[i]);
+    }
+    assert_same(&together, &alone, what);
 }
 
 static const struct row {
@@ -223,12 +259,16 @@ static void staged_bits_are_those_of_contiguous_bytes(void **state)
         tensor_make(&c, rows[i].layout, rows[i].dtype, rows[i].c0, &rows[i].logical);
         const struct tensor_view flat[2] = {r.flat, c.flat};
         const struct tensor_view sides[3][2] = {
-            {r.flat, c.device}, {r.device, c.flat}, {r.device, c.device}};
+            {r.flat,   c.device},
+            {r.device, c.flat  },
+            {r.device, c.device}
+        };
         for (int kind = NEAR; kind <= WILD; kind++) {
             fill(&r, &c, (enum kind)kind);
             for (int k = 0; k < (kind == NEAR ? 3 : 1); k++)
                 check_pair(sides[k], flat, rows[i].layout);
         }
+        check_parts(sides[0], flat, rows[i].layout);
         struct tiles *tiles = nd_tiles_new(sides[0], 8 << 20);
         assert_int_equal(tiles != NULL, rows[i].tiles);
         nd_tiles_free(tiles);
@@ -239,7 +279,9 @@ static void staged_bits_are_those_of_contiguous_bytes(void **state)
 
 static void sides_of_two_layouts_and_byte_orders_are_staged_too(void **state)
 {
-    static const struct nd_shape logical = {4, {1, 35, 181, 193}};
+    static const struct nd_shape logical = {
+        4, {1, 35, 181, 193}
+    };
     struct tensor r, c;
 
     (void)state;
@@ -265,14 +307,17 @@ static void sides_of_two_layouts_and_byte_orders_are_staged_too(void **state)
 /* The sums of more blocks than are held at once. */
 static void a_tensor_of_many_millions_is_measured_in_parts(void **state)
 {
-    static const struct nd_shape logical = {4, {1, 17, 1010, 1000}};
+    static const struct nd_shape logical = {
+        4, {1, 17, 1010, 1000}
+    };
     const uint64_t pixels = logical.dim[2] * logical.dim[3];
     struct tensor r, c;
 
     (void)state;
     tensor_make(&r, "NC1HWC0", ND_DTYPE_f16, 16, &logical);
     tensor_make(&c, "NC1HWC0", ND_DTYPE_f16, 16, &logical);
-    uint16_t *const x = (void *)r.bytes, *const y = (void *)c.bytes, *const z = (void *)c.stored;
+    uint16_t *const x = (void *)r.bytes, *const y = (void *)c.bytes,
+                    *const z = (void *)c.stored;
     for (uint64_t i = 0; i < r.flat.count; i++) {
         x[i] = (uint16_t)((i * 2654435761u >> 13) & 0x3bff);
         y[i] = x[i] ^ 1;
@@ -281,8 +326,7 @@ static void a_tensor_of_many_millions_is_measured_in_parts(void **state)
     const struct tensor_view flat[2] = {r.flat, c.flat}, sides[2] = {r.flat, c.device};
     const struct moments_pivot pivot = pivot_of(flat);
     const struct kernel_set *set = nd_kernel_set_for(nd_isa_best());
-    const struct nd_moments expected =
-        measured_flat(set, flat, 0, r.flat.count, &pivot);
+    const struct nd_moments expected = measured_flat(set, flat, 0, r.flat.count, &pivot);
     const struct nd_moments found = measured_staged(set, sides, 0, r.flat.count, &pivot);
     assert_same(&found, &expected, "17 channels of 1010 x 1000");
     tensor_free(&r);
