@@ -253,10 +253,12 @@ static enum nd_status diagnose(struct owned *owned, struct comparison *compariso
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* Layers that pair by name and have no tensor in common agree on nothing. */
+/* Layers that pair by name and have no tensor in common agree on nothing.  Tensors that were
+ * there and could not be compared are named, and are another matter. */
 static enum nd_status compared_any(const struct nd_result *result, struct nd_error *err)
 {
-    if (result->coverage.tensors_compared > 0 || result->exit_code != 0)
+    if (result->coverage.tensors_compared > 0 || result->coverage.skipped_count > 0 ||
+        result->exit_code != 0)
         return ND_OK;
     nd_fail(err, ND_ERR_NOTHING, "a tensor of the same layer and slot on both sides",
             "paired layers (%zu) without any tensor that both sides have",

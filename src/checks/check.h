@@ -28,7 +28,7 @@ struct diagnosis_input {
     const struct nd_result *result; /* compared and frozen; roles not yet set */
     nd_look_fn *look; /* at the layers of the result, see nd_pair_of() */
     void *layers;
-    unsigned worker; /* that looks */
+    unsigned worker; /* that looks: threads that look have different ones */
     uint64_t max_mem; /* bytes that diagnosis may allocate */
     unsigned jobs;
     const struct run_index *runs; /* nd_diagnose() makes it */
@@ -41,7 +41,7 @@ struct diagnosis_input {
     size_t given_count, given_dump_count;
 };
 
-/* The views of result->layers[index]; for how long they stay: see ND_LOOKS_KEPT. */
+/* The views of result->layers[index]; how long they stay: see ND_LOOKS_KEPT. */
 static inline const struct layer_pair_view *nd_pair_of(const struct diagnosis_input *input,
                                                        size_t index)
 {

@@ -1,7 +1,7 @@
 /*
  * Are weight and bias applied, and as they are meant?  Dropped, or scaled by (1 + weight).
  */
-#include "checks/subject.h"
+#include "checks/flat.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -54,22 +54,27 @@ static size_t affine_tries(const struct norm_study *study, const struct norm_mod
 /* --- linear layers and convolutions ------------------------------------------------------
  */
 
-/* Channel of a flat element: axis 1 of images, else the last. */
-static uint64_t product_channel(const struct nd_shape *shape, uint64_t i)
-{
-    if (shape->rank == 4)
-        return i / (shape->dim[2] * shape->dim[3]) % shape->dim[1];
-    return i % shape->dim[shape->rank - 1];
-}
+/* Where the channels of a product's output lie. */
+struct product_axis {
+    uint64_t channels, inner; /* elements behind one of them */
+};
 
-static uint64_t product_channels(const struct nd_shape *shape)
+static struct product_axis product_axis_of(const struct subject *subject)
 {
-    return shape->rank == 0 ? 0 : shape->dim[shape->rank == 4 ? 1 : shape->rank - 1];
+    const struct nd_shape *shape = &subject->shape;
+
+    if (shape->rank == 0)
+        return (struct product_axis){0, 1};
+    const uint32_t axis = nd_flat_channel_axis(subject);
+    return (struct product_axis){shape->dim[axis], nd_flat_inner(shape, axis)};
 }
 
 /* The bias as dumped; else the mean shift of each channel, which fits too easily. */
-static bool product_bias(const struct subject *subject, double *ret_bias, uint64_t channels)
+static bool product_bias(const struct subject *subject, struct product_axis axis,
+                         double *ret_bias)
 {
+    const uint64_t channels = axis.channels;
+
     for (int side = 0; side < 2; side++) {
         const struct slot_view *slot =
             nd_layer_slot(subject->pair->side[side], "param.bias");
@@ -81,25 +86,25 @@ static bool product_bias(const struct subject *subject, double *ret_bias, uint64
     }
     for (uint64_t i = 0; i < subject->count; i++)
         if (isfinite(subject->expected[i]) && isfinite(subject->actual[i]))
-            ret_bias[product_channel(&subject->shape, i)] +=
+            ret_bias[i / axis.inner % channels] +=
                 (subject->expected[i] - subject->actual[i]) * (double)channels /
                 (double)subject->count;
     return false;
 }
 
 /* Residual with the bias taken away from what was expected, or added to it. */
-static double product_without(const struct subject *subject, const double *bias,
-                              double sign, double *moved)
+static double product_without(const struct subject *subject, struct product_axis axis,
+                              const double *bias, double sign, double *moved)
 {
     for (uint64_t i = 0; i < subject->count; i++)
-        moved[i] =
-            subject->expected[i] + sign * bias[product_channel(&subject->shape, i)];
+        moved[i] = subject->expected[i] + sign * bias[i / axis.inner % axis.channels];
     return nd_flat_misfit(subject, moved, NULL);
 }
 
 static void affine_product(struct subject *subject, struct nd_finding *finding)
 {
-    const uint64_t channels = product_channels(&subject->shape);
+    const struct product_axis axis = product_axis_of(subject);
+    const uint64_t channels = axis.channels;
 
     finding->evidence = nd_phrase_plain("finding.affine.product");
     if (subject->actual == NULL || channels == 0 || !subject->own->op->bias)
@@ -107,12 +112,12 @@ static void affine_product(struct subject *subject, struct nd_finding *finding)
     double *bias = calloc(channels, sizeof *bias);
     double *moved = malloc(subject->count * sizeof *moved);
     if (bias != NULL && moved != NULL) {
-        const bool known = product_bias(subject, bias, channels);
-        double residual = product_without(subject, bias, -1, moved);
+        const bool known = product_bias(subject, axis, bias);
+        double residual = product_without(subject, axis, bias, -1, moved);
         enum nd_side side = nd_subject_side(subject);
         /* Against the other side's output either may be the one that lacks the bias. */
         if (known && !subject->is_replayed) {
-            const double reverse = product_without(subject, bias, 1, moved);
+            const double reverse = product_without(subject, axis, bias, 1, moved);
             if (reverse < residual) {
                 residual = reverse;
                 side = subject->side == 1 ? ND_SIDE_REFERENCE : ND_SIDE_CANDIDATE;

@@ -9,9 +9,7 @@
 #include <stdlib.h>
 
 /* Values that a channel needs to say something, and as many as are looked at. */
-enum { LEAST_VALUES = 8, MOST_VALUES = 512, MOST_CHANNELS = 64, LEAST_CHANNELS = 4 };
-/* Channels that so few values say it in all together. */
-enum { FEW_VALUES = 16, LEAST_OF_FEW = 16 };
+enum { LEAST_VALUES = 16, MOST_VALUES = 512, MOST_CHANNELS = 64, LEAST_CHANNELS = 4 };
 enum { PIVOT_STEPS = 160, PIVOT_ROUNDS = 3 };
 
 static const double PIVOT_REACH = 2; /* deviations that a running mean lies off at most */
@@ -212,8 +210,7 @@ static void channel_rounding_run(struct subject *subject, struct nd_finding *fin
     for (uint64_t k = 0; k < take; k++)
         if (rounding_load(subject, k * sample->count / take, expected, rounding))
             survey_channel(rounding, &survey);
-    if (survey.channels >=
-        (sample->rows.row_len < FEW_VALUES ? LEAST_OF_FEW : LEAST_CHANNELS))
+    if (survey.channels >= LEAST_CHANNELS)
         rounding_xhat(subject, &survey);
 }
 

@@ -238,9 +238,14 @@ static void quantised_side(struct subject *subject, struct quantised *of, int si
     for (size_t i = 0; i < sizeof small_floats / sizeof *small_floats; i++)
         if (quantised_small_float(subject, of, side, &small_floats[i]))
             return;
-    if (!quantised_integers(subject, of, side, subject->shape.rank) &&
-        subject->shape.rank > 1)
-        (void)quantised_integers(subject, of, side, nd_flat_channel_axis(subject));
+    if (quantised_integers(subject, of, side, subject->shape.rank) ||
+        subject->shape.rank < 2)
+        return;
+    const uint32_t axis = nd_flat_channel_axis(subject);
+    /* Heads, or the channels of what stands between images. */
+    if (!quantised_integers(subject, of, side, axis) && axis != 1 &&
+        subject->shape.rank == 4)
+        (void)quantised_integers(subject, of, side, 1);
 }
 
 static void quantised_run(struct subject *subject, struct nd_finding *finding)

@@ -22,17 +22,15 @@ double nd_slot_number(const struct nd_slot *slot, const char *key, int side)
     return (double)NAN;
 }
 
-const uint64_t *nd_slot_worst(const struct nd_slot *slot, uint64_t *room)
+const uint64_t *nd_slot_worst(const struct nd_slot *slot)
 {
-    const double at = nd_slot_number(slot, "max_abs_index", 0);
-    uint64_t count;
-
     if (slot->worst_count > 0)
         return slot->worst[0].index;
-    if (!nd_shape_count(&slot->shape, &count) || !(at >= 0 && at < (double)count))
-        return NULL;
-    nd_shape_unravel(&slot->shape, (uint64_t)at, room);
-    return room;
+    /* A detailed pass was not worth it. */
+    for (size_t i = 0; i < slot->metric_count; i++)
+        if (strcmp(slot->metrics[i].key, "max_abs_index") == 0)
+            return slot->metrics[i].index;
+    return NULL;
 }
 
 double nd_slot_rel(const struct nd_slot *slot)
@@ -245,10 +243,9 @@ static void facts_product_replay(const struct gathering *job, size_t i)
     struct layer_facts *facts = &job->facts[i];
     const struct nd_slot *out = &job->input->result->layers[i].slots[facts->out.worst];
     const bool shown = strcmp(out->name, "output.0") == 0;
-    uint64_t room[ND_MAX_RANK];
 
     nd_product_replay(nd_pair_of(job->input, i), facts->op, facts->roundoff,
-                      shown ? nd_slot_worst(out, room) : NULL, job->terms,
+                      shown ? nd_slot_worst(out) : NULL, job->terms,
                       job->input->max_mem, i, &facts->replay);
 }
 
@@ -267,10 +264,9 @@ static void facts_replay(const struct gathering *job, size_t i,
     const struct replay_limits limits = {
         .elements = job->elements[facts->op->norm == NULL], .row = job->row, .seed = i};
     const bool shown = strcmp(out->name, "output.0") == 0;
-    uint64_t room[ND_MAX_RANK];
 
     nd_replay_layer(pair, facts->op, facts->roundoff, &limits,
-                    shown ? nd_slot_worst(out, room) : NULL, &facts->replay);
+                    shown ? nd_slot_worst(out) : NULL, &facts->replay);
 }
 
 /* Without dumped inputs: earlier outputs, if they prove to be them. */

@@ -49,9 +49,8 @@ void nd_facts_gather(const struct diagnosis_input *input, struct layer_facts *re
 
 /* A metric of a slot; NAN where it was not measured.  side: of a pair metric. */
 double nd_slot_number(const struct nd_slot *slot, const char *key, int side);
-/* Where a slot's error is largest, as a multi-index, in `room` where the dump's detail does
- * not hold it; NULL: not known. */
-const uint64_t *nd_slot_worst(const struct nd_slot *slot, uint64_t *room);
+/* Where a slot's error is largest, as a multi-index; NULL: not known. */
+const uint64_t *nd_slot_worst(const struct nd_slot *slot);
 /* Relative L2 error of a slot, whatever metric the tiers use; NAN: none. */
 double nd_slot_rel(const struct nd_slot *slot);
 bool nd_slot_found(const struct nd_slot *slot); /* equal under a layout that was found */

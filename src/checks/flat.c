@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/ascending.h"
 
@@ -97,7 +98,9 @@ uint32_t nd_flat_channel_axis(const struct subject *subject)
     const struct op *op = subject->own->op;
     const bool is_image = shape->rank >= 3 && subject->norm != NULL &&
                           subject->norm->grouping != NORM_TRAILING;
-    const bool is_convolution = shape->rank >= 4 && op != NULL && op->product && op->bias;
+    /* A linear layer works on the last axis, of images with their channels last too. */
+    const bool is_convolution = shape->rank >= 4 && op != NULL && op->product && op->bias &&
+                                strcmp(op->name, "linear") != 0;
 
     return is_image || is_convolution ? 1 : shape->rank - 1;
 }

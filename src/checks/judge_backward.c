@@ -22,9 +22,9 @@ static double slot_size(const struct nd_slot *slot)
 }
 
 /*
- * A bias takes the sum of the gradients that come in, a norm's weight that of their products
- * with values about 1: errors of either sign leave as much of the sum as they are together,
- * however little of the gradients themselves is left.
+ * A bias takes the sum of the gradients that come in, a norm's weight that of their
+ * products with values about 1: errors of either sign leave as much of the sum as they are
+ * together, however little of the gradients themselves is left.
  */
 static double sum_gain(const struct nd_layer *layer, const struct layer_facts *facts,
                        const struct nd_slot *slot)

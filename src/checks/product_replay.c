@@ -128,12 +128,20 @@ static bool product_measure(const struct product *product, int side, double scal
     return true;
 }
 
+/* Terms summed one after the other in float32 leave about u sqrt(K) / 5, summed in blocks a
+ * fraction of it, and the outputs that are looked at are the worst ones first: as much as
+ * that is no measure of the other side's arithmetic. */
+static struct leeway product_leeway(uint64_t terms)
+{
+    return (struct leeway){.fit = SINGLE * sqrt((double)terms) / 8};
+}
+
 /* What the common thresholds leave to be said in 16 bits. */
-static void product_judge(struct replay *replay, double roundoff)
+static void product_judge(struct replay *replay, double roundoff, uint64_t terms)
 {
     const struct residual *own, *other;
 
-    nd_replay_judge(replay, roundoff, (struct leeway){.rel = 0});
+    nd_replay_judge(replay, roundoff, product_leeway(terms));
     if (!replay->trusted || replay->flag != REPLAY_FOLLOWS || !(roundoff > SINGLE))
         return;
     own = &replay->residual[replay->side];
@@ -147,6 +155,7 @@ void nd_product_replay(const struct layer_pair_view *pair, const struct op *op,
                        uint64_t max_bytes, uint64_t seed, struct replay *ret_replay)
 {
     struct replay replay = {.side = 1};
+    uint64_t summed = 0;
     struct window window = {.is = false};
     struct product product;
 
@@ -163,12 +172,13 @@ void nd_product_replay(const struct layer_pair_view *pair, const struct op *op,
         replay.done = product_measure(&product, 0, scale, &replay.residual[0]) &&
                       product_measure(&product, 1, scale, &replay.residual[1]);
         replay.whole = !is_cut && product.is_whole;
+        summed = product.terms;
         nd_product_close(&product);
     }
     if (is_cut)
         nd_window_done(&window);
     if (replay.done)
-        product_judge(&replay, roundoff);
+        product_judge(&replay, roundoff, summed);
     *ret_replay = replay;
 }
 

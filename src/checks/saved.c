@@ -1,6 +1,6 @@
 /*
- * A gradient is computed from the gradient that came in and from what the forward pass of the
- * same layer saved: its input, its output, its statistics.  So far as those differ, the
+ * A gradient is computed from the gradient that came in and from what the forward pass of
+ * the same layer saved: its input, its output, its statistics.  So far as those differ, the
  * gradient may too.
  */
 #include "checks/saved.h"

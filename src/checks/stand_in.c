@@ -46,17 +46,20 @@ bool nd_stand_in_make(const struct diagnosis_input *input, size_t index, const s
             nd_stand_in_done(ret);
             return false;
         }
+        /* In front: one side may have inputs of its own, which prove nothing of the other. */
         if (layer->slot_count > 0)
-            memcpy(ret->slots[side], layer->slots, layer->slot_count * sizeof *layer->slots);
+            memcpy(ret->slots[side] + count, layer->slots,
+                   layer->slot_count * sizeof *layer->slots);
         ret->side[side] = *layer;
         ret->side[side].slots = ret->slots[side];
+        ret->side[side].slot_count += count;
         for (unsigned k = 0; k < count; k++) {
             const struct slot_view *slot = output_of(nd_pair_of(input, from[k])->side[side]);
             if (slot == NULL) {
                 nd_stand_in_done(ret);
                 return false;
             }
-            struct slot_view *copy = &ret->slots[side][ret->side[side].slot_count++];
+            struct slot_view *copy = &ret->slots[side][k];
             *copy = *slot;
             copy->name = stand_in_names[k];
         }
@@ -156,7 +159,8 @@ static bool same_shape(const struct diagnosis_input *input, size_t a, size_t b)
     const struct slot_view *left = output_of(nd_pair_of(input, a)->side[0]);
     const struct slot_view *right = output_of(nd_pair_of(input, b)->side[0]);
 
-    return left != NULL && right != NULL && output_of(nd_pair_of(input, b)->side[1]) != NULL &&
+    return left != NULL && right != NULL &&
+           output_of(nd_pair_of(input, b)->side[1]) != NULL &&
            nd_shape_equal(&left->tensor.shape, &right->tensor.shape);
 }
 

@@ -38,9 +38,9 @@ const char *nd_say_number(const struct subject *subject, double value)
  * million take all of them a second. */
 enum { WINDOW_LIMIT = 1 << 21, WINDOW_WHOLE = 1 << 22 };
 
-static const uint64_t *subject_worst(struct subject *subject)
+static const uint64_t *subject_worst(const struct subject *subject)
 {
-    return subject->slot != NULL ? nd_slot_worst(subject->slot, subject->worst) : NULL;
+    return subject->slot != NULL ? nd_slot_worst(subject->slot) : NULL;
 }
 
 static void subject_window(struct subject *subject)
@@ -242,7 +242,8 @@ static void subject_golden(struct subject *subject)
 }
 
 /* Short of memory: a layer of which nothing is known. */
-static const struct layer_view layer_nothing = {.name = "", .type = "", .direction = "forward"};
+static const struct layer_view layer_nothing = {
+    .name = "", .type = "", .direction = "forward"};
 static const struct layer_pair_view subject_nothing = {{&layer_nothing, &layer_nothing}};
 
 void nd_subject_open(struct subject *subject, const struct diagnosis_input *input,

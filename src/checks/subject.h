@@ -63,7 +63,6 @@ struct subject {
     double *actual, *expected;
     uint64_t count;
     struct nd_shape shape;
-    uint64_t worst[ND_MAX_RANK]; /* room for subject_worst() */
     double flat_floor; /* nd_flat_floor(), which many ask for; 0: not taken yet */
     bool is_replayed; /* expected is the formula's, else the other side's output */
 

@@ -17,8 +17,8 @@ enum { RECENT = 24, NEW_TERMS = 12, MAX_WALK = 8192, MAX_TERMS = 512 };
 /* r^2 between a norm's output and its input, normalised: unrelated tensors reach a tenth,
  * half-precision rounding leaves 1e-4. */
 static const double RELATED = 0.99;
-/* From here on nothing can be better.  Below that the best of all counts: what one branch adds
- * to the stream may be little. */
+/* From here on nothing can be better.  Below that the best of all counts: what one branch
+ * adds to the stream may be little. */
 static const double EXACT = 1 - 1e-7;
 /* Elements that all looking together takes. */
 static const double LOOK_BUDGET = 0x1p30;

@@ -142,6 +142,8 @@ static enum nd_status make_pairs(struct comparison *comparison, const struct sid
         pair->step = pair->side[0]->step;
         pair->rank = pair->side[0]->rank;
         ND_TRY(nd_pair_slots(comparison, pair, err));
+        if (sides[0].inside != NULL)
+            pair->covered_by = sides[0].inside[i];
         if (sides[0].parted != NULL && sides[0].parted[i])
             ND_TRY(nd_part_inputs(arena, pair, err));
     }
@@ -218,6 +220,7 @@ static enum nd_status align(struct comparison *comparison, struct nd_error *err)
     ND_TRY(nd_fusion_read(comparison, &fusion, err));
     ND_TRY(align_layers(comparison, sides, &fusion, &concats, err));
     ND_TRY(nd_select_order(comparison, sides, &fusion, err));
+    ND_TRY(nd_align_folded(comparison, sides, err));
     ND_TRY(make_pairs(comparison, sides, err));
     give_parts(comparison, &concats);
     ND_TRY(nd_fusion_cover(comparison, &fusion, err));

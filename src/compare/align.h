@@ -15,6 +15,8 @@ struct side_layers {
     bool                     *held; /* calls that wait for the sequence; NULL: none */
     bool                     *parted; /* of the reference: one side is a part of the other, which
                                        * ends in it: inputs are not the same; NULL: none */
+    const char              **inside; /* of the reference: the candidate's layer that it went
+                                       * into; NULL: none */
 };
 
 /* The name by which a pass pairs a layer, in the arena, which is freed after the pass; NULL:
@@ -81,7 +83,12 @@ enum nd_status nd_align_sequence(const struct comparison *comparison, struct sid
 enum nd_status nd_align_by_order(struct arena *arena, struct side_layers *sides,
                                  struct nd_error *err);
 
-/* Takes inputs apart that are not each other's, where one layer stands for several. */
+/* Once the reference stands in order: layers without a partner whose output the partner of
+ * the layer before them holds. */
+enum nd_status nd_align_folded(const struct comparison *comparison, struct side_layers *sides,
+                               struct nd_error *err);
+
+/* Takes inputs and weights apart that are not each other's, where one layer stands for several. */
 enum nd_status nd_part_inputs(struct arena *arena, struct layer_pair *layer,
                               struct nd_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * A call of the reference inside a module that the other side dumped as one, with nothing in
- * it, is covered by that module.
+ * A call of the reference inside a module that the other side dumped as one, with nothing
+ * in it, is covered by that module.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ static int module_order(const void *a, const void *b)
 
 static bool is_framed(const struct layer_pair *pair)
 {
-    return pair->side[1] == NULL && pair->covered_by == NULL && pair->side[0]->frame != NULL;
+    return pair->side[1] == NULL && pair->covered_by == NULL &&
+           pair->side[0]->frame != NULL;
 }
 
 static bool any_framed(const struct comparison *comparison)

@@ -48,21 +48,27 @@ static bool is_idle(const struct dump_layer *layer)
            (is_zero(attribute_of(layer, "training")) || is_zero(attribute_of(layer, "p")));
 }
 
+enum { LOOK_BACK = 256 }; /* ranks stand side by side */
+
+/* The layer of the candidate whose output it hands on, where that is near. */
+static const char *fed_by(const struct comparison *comparison, size_t index)
+{
+    const struct dump_layer *const own = comparison->layers[index].side[0];
+
+    for (size_t i = index; i > 0 && index - i < LOOK_BACK; i--) {
+        const struct layer_pair *const pair = &comparison->layers[i - 1];
+        if (pair->side[1] != NULL && pair->side[0]->step == own->step &&
+            pair->side[0]->rank == own->rank)
+            return pair->side[1]->name;
+    }
+    return "eliminated: it computes nothing";
+}
+
 void nd_cover_idle(struct comparison *comparison)
 {
-    const struct layer_pair *last = NULL; /* with a partner */
-
     for (size_t i = 0; i < comparison->layer_count; i++) {
         struct layer_pair *const pair = &comparison->layers[i];
-        const struct dump_layer *const own = pair->side[0];
-        if (pair->side[1] != NULL) {
-            last = pair;
-            continue;
-        }
-        if (pair->covered_by != NULL || !is_idle(own))
-            continue;
-        const bool follows = last != NULL && last->side[0]->step == own->step &&
-                             last->side[0]->rank == own->rank;
-        pair->covered_by = follows ? last->side[1]->name : "eliminated: it computes nothing";
+        if (pair->side[1] == NULL && pair->covered_by == NULL && is_idle(pair->side[0]))
+            pair->covered_by = fed_by(comparison, i);
     }
 }

@@ -14,19 +14,19 @@ enum { MAX_OWN_MAPPINGS = 24000 }; /* the kernel allows 65,530 a process by defa
 
 /* What was opened at the start, of slots that have no mapping of their file to lie in. */
 struct held {
-    size_t               layer, slot;
-    unsigned             side;
+    size_t layer, slot;
+    unsigned side;
     const unsigned char *data;
-    struct map           map;
-    void                *memory;
+    struct map map;
+    void *memory;
 };
 
 /* Values that a check can look at; the checks reason about real numbers: complex values are
  * measured, not explained. */
 static bool is_viewable(const struct dump_slot *slot)
 {
-    return slot->evidence == ND_EVIDENCE_VALUES && slot->broken == NULL && !slot->undefined &&
-           slot->dtype != ND_DTYPE_NONE &&
+    return slot->evidence == ND_EVIDENCE_VALUES && slot->broken == NULL &&
+           !slot->undefined && slot->dtype != ND_DTYPE_NONE &&
            nd_dtype_info(slot->dtype)->kind != ND_KIND_COMPLEX;
 }
 
@@ -39,10 +39,11 @@ static bool is_costly(const struct dump *dump, const struct dump_slot *slot)
 /* What the checks see of each of a layer's slots. */
 struct seen_slot {
     const struct dump_slot *slot; /* with another layout than the dump says, maybe */
-    const char             *name; /* of the partner, where slots are paired across names */
+    const char *name;             /* of the partner, where slots are paired across names */
 };
 
-static void see_slots(unsigned side, const struct layer_pair *pair, struct seen_slot *ret_seen)
+static void see_slots(unsigned side, const struct layer_pair *pair,
+                      struct seen_slot *ret_seen)
 {
     const struct dump_layer *layer = pair->side[side];
 
@@ -60,15 +61,16 @@ static void see_slots(unsigned side, const struct layer_pair *pair, struct seen_
     }
 }
 
-/* --- what is opened at the start ----------------------------------------------------------- */
+/* --- what is opened at the start
+ * ----------------------------------------------------------- */
 
 struct opening {
     struct evidence *evidence;
-    uint64_t         spool_left;  /* bytes that deflated members may take, */
-    uint64_t         memory_left; /* and of those that may lie in memory */
-    size_t           own_mappings;
+    uint64_t spool_left;  /* bytes that deflated members may take, */
+    uint64_t memory_left; /* and of those that may lie in memory */
+    size_t own_mappings;
     struct seen_slot *seen; /* room for one layer's slots */
-    size_t            seen_room;
+    size_t seen_room;
 };
 
 /* False: out of memory. */
@@ -86,12 +88,12 @@ static bool hold(struct evidence *evidence, const struct held *held)
     return true;
 }
 
-/* Whether there is room for a decoded member.  Where it will lie depends on the machine, what
- * the checks see does not: each that may lie in memory counts. */
+/* Whether there is room for a decoded member.  Where it will lie depends on the machine,
+ * what the checks see does not: each that may lie in memory counts. */
 static bool take_room(struct opening *opening, const struct dump_slot *slot)
 {
     const uint64_t size = slot->extent.raw_size;
-    const bool     in_memory = size <= ND_MEMBER_IN_MEMORY;
+    const bool in_memory = size <= ND_MEMBER_IN_MEMORY;
 
     if (size > opening->spool_left || (in_memory && size > opening->memory_left))
         return false;
@@ -109,7 +111,8 @@ static enum nd_status hold_slot(struct opening *opening, const struct dump *dump
 
     if (slot->extent.codec != CODEC_STORED && !take_room(opening, slot))
         return ND_OK;
-    if (opening->own_mappings >= MAX_OWN_MAPPINGS || nd_slot_open(dump, slot, &open, NULL) != ND_OK)
+    if (opening->own_mappings >= MAX_OWN_MAPPINGS ||
+        nd_slot_open(dump, slot, &open, NULL) != ND_OK)
         return ND_OK; /* it was reported when it was compared */
     opening->own_mappings += open.has_own_map;
     held->data = open.storage.data;
@@ -135,7 +138,7 @@ static enum nd_status hold_layer(struct opening *opening, size_t index, unsigned
     const struct comparison *comparison = opening->evidence->comparison;
     const struct layer_pair *pair = &comparison->layers[index];
     const struct dump_layer *layer = pair->side[side];
-    const struct dump       *dump = comparison->dump[side];
+    const struct dump *dump = comparison->dump[side];
 
     if (layer == NULL || !layer_has_costly(dump, layer))
         return ND_OK;
@@ -177,11 +180,11 @@ enum nd_status nd_evidence_open(struct comparison *comparison, struct evidence *
                                 struct nd_error *err)
 {
     struct evidence evidence = {.comparison = comparison};
-    const uint64_t  max_mem = comparison->options->max_mem;
-    struct opening  opening = {.evidence = &evidence,
-                               .spool_left = is_worth_decoding(comparison) ? max_mem : 0,
-                               .memory_left = max_mem / 4 * 3}; /* the rest is for replays */
-    enum nd_status  status = ND_OK;
+    const uint64_t max_mem = comparison->options->max_mem;
+    struct opening opening = {.evidence = &evidence,
+                              .spool_left = is_worth_decoding(comparison) ? max_mem : 0,
+                              .memory_left = max_mem / 4 * 3}; /* the rest is for replays */
+    enum nd_status status = ND_OK;
 
     evidence.glances = calloc(ND_POOL_WORKERS, sizeof *evidence.glances);
     if (evidence.glances == NULL)
@@ -197,26 +200,27 @@ enum nd_status nd_evidence_open(struct comparison *comparison, struct evidence *
     return status;
 }
 
-/* --- what is looked at --------------------------------------------------------------------- */
+/* --- what is looked at
+ * --------------------------------------------------------------------- */
 
 /* The views of one layer. */
 struct looked {
-    size_t                 layer; /* its number plus one; 0: free */
-    uint64_t               when;  /* it was last looked at */
+    size_t layer;  /* its number plus one; 0: free */
+    uint64_t when; /* it was last looked at */
     struct layer_pair_view pair;
-    struct layer_view      side[2];
-    struct slot_view      *slots[2];
-    size_t                 room[2];
+    struct layer_view side[2];
+    struct slot_view *slots[2];
+    size_t room[2];
 };
 
 enum { HINTS = 4 * ND_LOOKS_KEPT };
 
 struct glance {
-    struct looked     looked[ND_LOOKS_KEPT];
-    uint16_t          hint[HINTS]; /* where a layer was put, by its number */
-    uint64_t          looks;
+    struct looked looked[ND_LOOKS_KEPT];
+    uint16_t hint[HINTS]; /* where a layer was put, by its number */
+    uint64_t looks;
     struct seen_slot *seen;
-    size_t            seen_room;
+    size_t seen_room;
 };
 
 /* The first of what is held of a layer and all after it. */
@@ -234,8 +238,8 @@ static size_t held_from(const struct evidence *evidence, size_t layer)
     return low;
 }
 
-static const struct held *held_slot(const struct evidence *evidence, size_t *at, size_t layer,
-                                    unsigned side, size_t slot)
+static const struct held *held_slot(const struct evidence *evidence, size_t *at,
+                                    size_t layer, unsigned side, size_t slot)
 {
     if (*at == evidence->held_count)
         return NULL;
@@ -251,11 +255,11 @@ static bool view_tensor(const struct dump *dump, const struct dump_slot *slot,
                         const struct held *held, struct tensor_view *ret)
 {
     struct tensor_view storage;
-    struct open_slot   open;
+    struct open_slot open;
 
     if (held != NULL)
-        return nd_slot_storage_view(slot, held->data, nd_extent_payload(&slot->extent), &storage,
-                                    NULL) == ND_OK &&
+        return nd_slot_storage_view(slot, held->data, nd_extent_payload(&slot->extent),
+                                    &storage, NULL) == ND_OK &&
                nd_slot_logical_view(slot, &storage, ret, NULL) == ND_OK;
     if (is_costly(dump, slot) || nd_slot_open(dump, slot, &open, NULL) != ND_OK)
         return false;
@@ -270,15 +274,15 @@ static void view_layer(struct evidence *evidence, struct glance *glance, size_t 
     const struct comparison *comparison = evidence->comparison;
     const struct layer_pair *pair = &comparison->layers[index];
     const struct dump_layer *layer = pair->side[side];
-    struct slot_view        *slots = looked->slots[side];
-    size_t                   count = 0;
+    struct slot_view *slots = looked->slots[side];
+    size_t count = 0;
 
     see_slots(side, pair, glance->seen);
     for (size_t s = 0; s < layer->slot_count; s++) {
         const struct dump_slot *slot = glance->seen[s].slot;
         if (!is_viewable(slot) ||
-            !view_tensor(comparison->dump[side], slot, held_slot(evidence, at, index, side, s),
-                         &slots[count].tensor))
+            !view_tensor(comparison->dump[side], slot,
+                         held_slot(evidence, at, index, side, s), &slots[count].tensor))
             continue;
         struct slot_view *const view = &slots[count++];
         view->name = glance->seen[s].name;
@@ -291,16 +295,21 @@ static void view_layer(struct evidence *evidence, struct glance *glance, size_t 
         view->statistics = slot->has_statistics ? &slot->statistics : NULL;
     }
     looked->side[side] = (struct layer_view){
-        .name = layer->name, .type = layer->type,
+        .name = layer->name,
+        .type = layer->type,
         .direction = layer->direction == DIRECTION_BACKWARD ? "backward" : "forward",
-        .call = layer->call, .attributes = layer->attributes,
-        .attribute_count = layer->attribute_count, .slots = slots, .slot_count = count,
+        .call = layer->call,
+        .attributes = layer->attributes,
+        .attribute_count = layer->attribute_count,
+        .slots = slots,
+        .slot_count = count,
         .container = layer->container};
     looked->pair.side[side] = &looked->side[side];
 }
 
 /* Room for the slots of a layer; false: out of memory. */
-static bool glance_room(struct glance *glance, struct looked *looked, unsigned side, size_t count)
+static bool glance_room(struct glance *glance, struct looked *looked, unsigned side,
+                        size_t count)
 {
     if (count > looked->room[side]) {
         free(looked->slots[side]);
@@ -319,7 +328,7 @@ static bool glance_room(struct glance *glance, struct looked *looked, unsigned s
 static struct looked *glance_find(struct glance *glance, size_t index)
 {
     uint16_t *const hint = &glance->hint[index % HINTS];
-    struct looked  *found = &glance->looked[*hint];
+    struct looked *found = &glance->looked[*hint];
 
     for (size_t i = 0; i < ND_LOOKS_KEPT && found->layer != index + 1; i++)
         if (glance->looked[i].layer == index + 1 || glance->looked[i].when < found->when)
@@ -332,9 +341,9 @@ static struct looked *glance_find(struct glance *glance, size_t index)
 const struct layer_pair_view *nd_evidence_look(void *layers, unsigned worker, size_t index)
 {
     static const struct layer_pair_view nothing;
-    struct evidence *const         evidence = layers;
+    struct evidence *const evidence = layers;
     const struct layer_pair *const pair = &evidence->comparison->layers[index];
-    struct glance                **glance = &evidence->glances[worker];
+    struct glance **glance = &evidence->glances[worker];
 
     if (*glance == NULL)
         *glance = calloc(1, sizeof **glance);

@@ -266,7 +266,15 @@ enum nd_status nd_align_fused(struct comparison *comparison, struct side_layers 
 /* --- what fused operators leave ---------------------------------------------------------
  */
 
-/* Inputs of the first operator of several, beside those of the last. */
+/* Inputs and outputs are of different operators here, and so are the weights: those of a
+ * convolution that took its norm in are neither's. */
+static bool is_of_first(const char *slot)
+{
+    return strncmp(slot, "input", 5) == 0 || strncmp(slot, "param", 5) == 0 ||
+           strncmp(slot, "state", 5) == 0;
+}
+
+/* What belongs to the first operator of several, beside what belongs to the last. */
 enum nd_status nd_part_inputs(struct arena *arena, struct layer_pair *layer,
                               struct nd_error *err)
 {
@@ -278,14 +286,14 @@ enum nd_status nd_part_inputs(struct arena *arena, struct layer_pair *layer,
     if (count > 0)
         memcpy(slots, layer->slots, count * sizeof *slots);
     layer->slots = slots;
+    layer->reordered = true; /* what has no partner is not what the last one computed from */
     for (size_t s = 0; s < count; s++) {
         struct slot_pair *slot = &slots[s];
         if (slot->side[0] == NULL || slot->side[1] == NULL ||
-            strncmp(slot->side[0]->name, "input", 5) != 0)
+            !is_of_first(slot->side[0]->name))
             continue;
         slots[layer->slot_count++].side[1] = slot->side[1];
         slot->side[1] = NULL;
-        layer->reordered = true;
     }
     return ND_OK;
 }

@@ -19,10 +19,11 @@ const unsigned char *nd_job_bytes(const struct job *job, uint64_t first, uint64_
                                   unsigned side, uint64_t *ret_size)
 {
     const struct tensor_view *view = &job->views.view[side];
-    const struct dump_slot   *slot = job->slot->side[side];
-    const unsigned            size = nd_dtype_info(view->dtype)->size;
+    const struct dump_slot *slot = job->slot->side[side];
+    const unsigned size = nd_dtype_info(view->dtype)->size;
 
-    if (!job->views.is_open[side] || slot->extent.codec != CODEC_STORED || !view->contiguous)
+    if (!job->views.is_open[side] || slot->extent.codec != CODEC_STORED ||
+        !view->contiguous)
         return NULL;
     *ret_size = count * size;
     return view->data + (view->base + first) * size;
@@ -40,17 +41,18 @@ static void job_was_read(const struct job *job, uint64_t first, uint64_t count)
     }
 }
 
-void nd_job_measure(const struct comparison *comparison, const struct job *job, uint64_t first,
-                    uint64_t count, atomic_uint_least64_t *done, struct nd_moments *ret_moments)
+void nd_job_measure(const struct comparison *comparison, const struct job *job,
+                    uint64_t first, uint64_t count, atomic_uint_least64_t *done,
+                    struct nd_moments *ret_moments)
 {
     const struct moments_policy policy = nd_policy_moments(comparison, 1);
-    struct stage                stage;
+    struct stage stage;
 
     for (uint64_t at = 0; at < count || at == 0; at += MEASURE_UNIT)
         nd_moments_init(&ret_moments[at / MEASURE_UNIT]);
     nd_stage_init(job->views.view, &stage);
-    nd_stage_measure_parts(&stage, comparison->kernels, job->views.view, job->views.real, first,
-                           count, MEASURE_UNIT, &job->pivot, &policy, ret_moments);
+    nd_stage_measure_parts(&stage, comparison->kernels, job->views.view, job->views.real,
+                           first, count, MEASURE_UNIT, &job->pivot, &policy, ret_moments);
     nd_stage_done(&stage);
     job_was_read(job, first, count);
     if (done != NULL)
@@ -62,9 +64,9 @@ void nd_job_open(const struct comparison *comparison, struct job *job)
 {
     nd_pair_open(comparison, job->layer, job->slot, &job->views);
     if (job->views.ready)
-        job->pivot = nd_moments_pivot(comparison->kernels, &job->views.view[0],
-                                      &job->views.view[1], job->views.real[0],
-                                      job->views.real[1]);
+        job->pivot =
+            nd_moments_pivot(comparison->kernels, &job->views.view[0], &job->views.view[1],
+                             job->views.real[0], job->views.real[1]);
 }
 
 /* A float64 pair whose sums leave the safe range is measured again, scaled by a power of
@@ -72,11 +74,12 @@ void nd_job_open(const struct comparison *comparison, struct job *job)
 static void job_set(const struct comparison *comparison, struct job *job)
 {
     struct nd_moments moments = job->moments;
-    const double      scale = nd_moments_rescale(&moments);
+    const double scale = nd_moments_rescale(&moments);
 
     if (scale != 1.0) {
         const struct moments_policy policy = nd_policy_moments(comparison, scale);
-        nd_measure_serially(comparison->kernels, job->views.view, job->views.real, &policy, &moments);
+        nd_measure_serially(comparison->kernels, job->views.view, job->views.real, &policy,
+                            &moments);
     }
     job->slot->integer = nd_pair_is_integer(&job->views);
     nd_slot_set_moments(comparison, job->slot, &moments);
@@ -158,7 +161,8 @@ enum nd_status nd_job_close(struct job *job, struct nd_error *err)
     return shrunk == NULL ? ND_OK : shrunk_fail(shrunk, err);
 }
 
-/* --- small ones ------------------------------------------------------------------------- */
+/* --- small ones -------------------------------------------------------------------------
+ */
 
 enum { SMALL = 1 << 16 }; /* elements */
 

@@ -99,6 +99,8 @@ static struct nd_phrase agree_reason(const struct comparison *comparison,
 {
     const size_t open = result->summary[ND_TIER_UNRESOLVED] + result->summary[ND_TIER_CHECKSUM];
 
+    if (result->coverage.tensors_compared == 0)
+        return reason_of(comparison, "reason.agree.none", 0, 0, 0);
     if (tally->excused > 0)
         return reason_of(comparison, "reason.agree.excused", tally->excused, 0, 0);
     return open > 0 ? reason_of(comparison, "reason.agree.open", open, 0, 0)

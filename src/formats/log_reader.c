@@ -184,7 +184,7 @@ static enum nd_status log_add(struct log_layers *layers, const struct log_record
     struct dump_slot slot = nd_dump_slot_init();
     const size_t before = dump->layer_count;
 
-    ND_TRY(log_fill(dump->arena, record, &slot, err));
+    ND_TRY(log_fill(dump->scratch, record, &slot, err));
     const char *name =
         record->slot[0] == '\0'
             ? nd_arena_copy(dump->scratch, record->name.at, record->name.len)

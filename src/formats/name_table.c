@@ -1,7 +1,7 @@
 /*
- * A hash table with open addressing.  Names come from outside, and whoever knows the hash can
- * choose names that all fall into one place: so it starts from a number that the kernel draws
- * for each process.  Nothing but the time of a look-up depends on that number.
+ * A hash table with open addressing.  Names come from outside, and whoever knows the hash
+ * can choose names that all fall into one place: so it starts from a number that the kernel
+ * draws for each process.  Nothing but the time of a look-up depends on that number.
  */
 #define _GNU_SOURCE /* getauxval */
 #include "formats/name_table.h"
@@ -61,7 +61,8 @@ static uint64_t key_hash(uint64_t seed, const struct name_key *key)
 static bool keys_equal(const struct name_key *a, const struct name_key *b)
 {
     if (a->layer == NULL || b->layer == NULL)
-        return a->layer == b->layer && a->index == b->index && strcmp(a->slot, b->slot) == 0;
+        return a->layer == b->layer && a->index == b->index &&
+               strcmp(a->slot, b->slot) == 0;
     return a->step == b->step && a->rank == b->rank && strcmp(a->layer, b->layer) == 0;
 }
 

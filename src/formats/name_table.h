@@ -21,8 +21,10 @@ struct name_table; /* NULL is an empty one */
 
 /* The key as it was added; NULL: it is not there. */
 struct name_key *nd_name_find(struct name_table *table, const struct name_key *key);
-/* Adds a copy of a key that is not there; its texts stay the caller's.  False: no memory. */
-bool nd_name_add(struct name_table **table, struct arena *arena, const struct name_key *key);
+/* Adds a copy of a key that is not there; its texts stay the caller's.  False: no memory.
+ */
+bool nd_name_add(struct name_table **table, struct arena *arena,
+                 const struct name_key *key);
 void nd_name_table_free(struct name_table *table);
 
 #endif

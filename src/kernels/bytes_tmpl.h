@@ -1,7 +1,7 @@
 /*
  * Pairs of 8-bit integers and bools, for one instruction set.  All sums of a block are
- * integers that 32 bits hold, so that their order does not matter: they go to the first lane
- * whole.  Behind moments_tmpl.h.
+ * integers that 32 bits hold, so that their order does not matter: they go to the first
+ * lane whole.  Behind moments_tmpl.h.
  *
  * Plain loops over 16-bit words, each of a form that compilers turn into the products of
  * words that machines add up in pairs.
@@ -106,13 +106,13 @@ static void TMPL(bytes_keep)(struct lanes_run *run, const struct TMPL(bytes) *by
     }
 }
 
-/* Adds the full steps of a block, and returns how many elements they have; 0: other types. */
+/* Adds a block's full steps, and returns how many elements they have; 0: other types. */
 static size_t TMPL(add_bytes)(struct lanes_run *run, const struct lanes_place *block)
 {
     const struct pair *const pair = run->pair;
     const enum nd_dtype dtype_r = pair->view[0]->dtype, dtype_c = pair->view[1]->dtype;
-    const struct lanes_place place = {block->r, block->c, block->n / PAIR_STEP * PAIR_STEP,
-                                      block->at, {NULL, NULL}};
+    const size_t full = block->n / PAIR_STEP * PAIR_STEP;
+    const struct lanes_place place = {block->r, block->c, full, block->at, {NULL, NULL}};
     const int16_t one = (int16_t)nd_dtype_info(dtype_r)->size; /* as far as it is used */
     int16_t x[PAIR_STEP], y[PAIR_STEP], abs[PAIR_STEP], unequal[PAIR_STEP];
     struct TMPL(bytes) bytes = {

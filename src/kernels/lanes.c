@@ -132,8 +132,9 @@ bool nd_lanes_block_end(struct lanes_run *run)
     moments->sum_rc += sum[LANE_RC];
     if (run->pair->is_complex)
         return true;
-    if (lanes_pivot_follows(sum, (double)(moments->n - run->block_n), &run->pivot, pivoted) ||
-        (run->pair->is_short && run->pair->scale == 1.0)) {
+    const bool is_exact = run->pair->is_short && run->pair->scale == 1.0;
+    const double n = (double)(moments->n - run->block_n);
+    if (lanes_pivot_follows(sum, n, &run->pivot, pivoted) || is_exact) {
         lanes_add_pivoted(moments, pivoted);
         return true;
     }
@@ -287,8 +288,8 @@ void nd_lanes_pivot_exact(struct lanes_run *run, const unsigned char *r,
     }
 }
 
-/* Is one of n pairs of doubles, times the scale, so far apart?  A loop of so many steps that
- * compilers make vectors of it before they unroll it. */
+/* Is one of n pairs of doubles, times the scale, so far apart?  A loop of so many steps
+ * that compilers make vectors of it before they unroll it. */
 static bool lanes_any_apart(const double *r, const double *c, size_t n, double scale,
                             double largest)
 {

@@ -4,7 +4,9 @@
  */
 
 /* Sums and squares of one side are added up for so many vectors of lanes at once. */
-enum { TMPL(SAME_AT_ONCE) = MOMENTS_LANES / TMPL_WIDTH < 4 ? MOMENTS_LANES / TMPL_WIDTH : 4 };
+enum {
+    TMPL(SAME_AT_ONCE) = MOMENTS_LANES / TMPL_WIDTH < 4 ? MOMENTS_LANES / TMPL_WIDTH : 4
+};
 
 struct TMPL(same_sums) {
     TMPL(vd) sum[TMPL(SAME_AT_ONCE)], squares[TMPL(SAME_AT_ONCE)];
@@ -33,7 +35,7 @@ TMPL_INLINE bool TMPL(same_give)(const struct TMPL(same_sums) *sums, size_t at,
     return finite;
 }
 
-/* Reads ahead on both sides, by and by: the next steps are compared before they are added. */
+/* Reads ahead on both sides, by and by: the next step is compared before it is added. */
 TMPL_INLINE void TMPL(same_prefetch)(const struct lanes_place *step, size_t at)
 {
     __builtin_prefetch((const void *)((uintptr_t)step->r + LANES_AHEAD + at));
@@ -110,7 +112,7 @@ struct TMPL(same_found) {
     struct lanes_extremes extremes;
 };
 
-/* A step of full groups of lanes.  False: its sides differ, or it holds what does not count. */
+/* A step of full groups of lanes.  False: its sides differ, or not all of it counts. */
 static bool TMPL(same_step)(const struct lanes_run *run, const struct lanes_place *step,
                             const struct lanes *in, struct lanes *out,
                             struct TMPL(same_found) *found)
@@ -149,13 +151,15 @@ static void TMPL(same_keep)(struct lanes_run *run, struct TMPL(same_found) *foun
     if (is_single) {
         TMPL(ends_keep)(&found->ends, &run->ends);
     } else {
-        memcpy(found->extremes.min[1], found->extremes.min[0], sizeof found->extremes.min[1]);
-        memcpy(found->extremes.max[1], found->extremes.max[0], sizeof found->extremes.max[1]);
-        lanes_extremes_add(&run->extremes, &found->extremes);
+        struct lanes_extremes *const ends = &found->extremes;
+        memcpy(ends->min[1], ends->min[0], sizeof ends->min[1]);
+        memcpy(ends->max[1], ends->max[0], sizeof ends->max[1]);
+        lanes_extremes_add(&run->extremes, ends);
     }
 }
 
-static bool TMPL(same_may_hold_masks)(const struct pair *pair, struct TMPL(same_found) *found)
+static bool TMPL(same_may_hold_masks)(const struct pair *pair,
+                                      struct TMPL(same_found) *found)
 {
     if (!pair->is_single)
         return lanes_any_below(found->extremes.min[0], pair->masks[0].top);
@@ -165,7 +169,8 @@ static bool TMPL(same_may_hold_masks)(const struct pair *pair, struct TMPL(same_
 }
 
 /* The first n elements of a block, full groups of lanes. */
-static bool TMPL(same_groups)(struct lanes_run *run, const struct lanes_place *block, size_t n)
+static bool TMPL(same_groups)(struct lanes_run *run, const struct lanes_place *block,
+                              size_t n)
 {
     const struct pair *const pair = run->pair;
     /* Less than what is read ahead. */

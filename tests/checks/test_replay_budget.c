@@ -1,5 +1,6 @@
 /*
- * What of a dump is recomputed: small layers whole, of large ones as much as all can have.
+ * What of a dump is recomputed: small layers whole, of large ones as much as all can have,
+ * and the place of the largest error always.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "checks/facts.h"
 #include "checks/replay_budget.h"
 
 enum { LAYERS = 64 };
@@ -79,12 +81,32 @@ static void what_small_layers_leave_is_for_the_large_ones(void **state)
     assert_true(nd_replay_budget(&dump.result).other >= 8 * alike);
 }
 
+static void the_place_of_the_largest_error_is_known_without_a_detailed_pass(void **state)
+{
+    static const uint64_t place[] = {2, 1, 4}, detailed[] = {1, 2, 3};
+    const struct nd_metric_value metrics[] = {
+        {.key = "rel_l2", .value = {1e-6}},
+        {.key = "max_abs_index", .kind = ND_METRIC_INDEX, .index = place, .index_len = 3}};
+    const struct nd_worst worst = {.index = detailed, .index_len = 3};
+    struct nd_slot slot = {
+        .shape = {3, {4, 20, 30}}, .metrics = metrics, .metric_count = 2};
+
+    (void)state;
+    assert_ptr_equal(nd_slot_worst(&slot), place);
+    slot.worst = &worst;
+    slot.worst_count = 1;
+    assert_ptr_equal(nd_slot_worst(&slot), detailed);
+    slot = (struct nd_slot){.shape = {1, {4}}, .metrics = metrics, .metric_count = 1};
+    assert_null(nd_slot_worst(&slot));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_layers_are_recomputed_whole),
         cmocka_unit_test(large_layers_share_what_comparing_them_allows),
         cmocka_unit_test(what_small_layers_leave_is_for_the_large_ones),
+        cmocka_unit_test(the_place_of_the_largest_error_is_known_without_a_detailed_pass),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

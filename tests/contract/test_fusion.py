@@ -32,7 +32,7 @@ def op(number, name, kind, originals, origin=None, text_kind=False):
     return {"name": name, "type": kind, "id": number, "input": ["data:0", "x:-1"], "attr": attr, "output_desc": [output]}
 
 
-class Fusion(unittest.TestCase):
+class Chain(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="normdiff-fusion-")
         self.addCleanup(shutil.rmtree, self.dir)
@@ -54,6 +54,8 @@ class Fusion(unittest.TestCase):
             op(1, "trans_TransData_1", "TransData", [], text_kind=True),
             op(2, "fc_renamed", "MatMulV2", ["model/fc"])]}]}
 
+
+class Fusion(Chain):
     def run_tool(self, graph, reference=None, candidate=None):
         paths = [write(self.dir, "ref.bin", normdiff_dump(reference or self.reference)),
                  write(self.dir, "cand.bin", normdiff_dump(candidate or self.candidate))]
@@ -168,6 +170,47 @@ class Fusion(unittest.TestCase):
                      [{"key": "_datadump_original_op_names", "value": {"list": {"s": [3, ""]}}}]):
             status, _ = self.run_tool({"graph": [{"op": [{"name": "a", "type": "b", "attr": attr, "output_desc": attr}]}]})
             self.assertIn(status, (0, 1, 2))
+
+
+class Folded(Chain):
+    """The same without a graph: only the values tell that an operator went into the one before it."""
+
+    def run_pair(self, candidate, reference=None):
+        paths = [write(self.dir, "ref.bin", normdiff_dump(reference or self.reference)),
+                 write(self.dir, "cand.bin", normdiff_dump(candidate))]
+        done = subprocess.run([TOOL, "-f", "json"] + paths, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=dict(os.environ, LC_ALL="C"))
+        report = json.loads(done.stdout)
+        return done.returncode, report, {row["name"]: row["by"] for row in report["coverage"]["covered_by"]}
+
+    def test_a_norm_and_an_activation_in_a_convolution_are_found_by_their_output(self):
+        conv = ("model/conv1", "Conv", {"input.0": self.x, "output.0": self.relu, "param.weight": tensor(9)})
+        status, report, covered = self.run_pair([conv] + self.reference[3:])
+        self.assertEqual((status, report["verdict"], report["first_divergence"]), (0, "agree", None))
+        self.assertEqual(covered, {"model/conv1": "model/conv1", "model/bn1": "model/conv1"})
+        relu = {layer["name"]: layer for layer in report["layers"]}["model/relu1"]
+        self.assertEqual((relu["candidate_name"], relu["tier"]), ("model/conv1", "exact"))
+        self.assertEqual([slot["slot"] for slot in relu["slots"]], ["output.0"])
+
+    def test_weights_that_hold_a_folded_norm_are_neither_layer_s(self):
+        reference = [(name, kind, dict(slots, **{"param.weight": ("F32", (4,), [1.0] * 4)} if name == "model/bn1" else {}))
+                     for name, kind, slots in self.reference]
+        candidate = [("model/conv1", "Conv", {"output.0": self.bn, "param.weight": tensor(9)})] + self.reference[2:]
+        status, report, covered = self.run_pair(candidate, reference)
+        self.assertEqual((status, covered), (0, {"model/conv1": "model/conv1"}))
+        self.assertEqual(report["coverage"]["reference_only"], ["model/bn1.input.0", "model/bn1.param.weight"])
+
+    def test_an_operator_that_was_left_out_is_missing(self):
+        candidate = [self.reference[0]] + self.reference[2:]
+        status, report, covered = self.run_pair(candidate)
+        self.assertEqual((status, report["coverage"]["reference_only"], covered), (1, ["model/bn1"], {}))
+
+    def test_where_the_layer_agrees_with_its_namesake_it_stays_its_partner(self):
+        # a norm that changes nothing: both outputs would do
+        reference = list(self.reference)
+        reference[1] = ("model/bn1", "BatchNormalization", {"output.0": self.conv})
+        status, report, covered = self.run_pair([reference[0]] + reference[2:], reference)
+        self.assertEqual((status, report["coverage"]["reference_only"], covered), (1, ["model/bn1"], {}))
 
 
 if __name__ == "__main__":

@@ -98,6 +98,26 @@ class Reasons(Case):
             self.assertIn("1 layer at fault is excused", words)
         self.assertIn("no layer reaches 5", self.reason("--fail-on", "5", "--tiers", "1e-6,1e-3,5", *paths))
 
+    def test_expected_drift_over_the_bound_is_said_to_be_excused(self):
+        """Products in bfloat16: each layer is off by rounding alone."""
+        def round_to(value, bits):
+            mantissa, exponent = math.frexp(value)
+            return math.ldexp(round(mantissa * 2 ** bits), exponent - bits)
+        x = [[math.sin(7 * i + 3 * k) for k in range(16)] for i in range(8)]
+        w = [[math.cos(5 * i + 2 * k) for k in range(16)] for i in range(16)]
+        for side, dtype, bits in (("r", "F32", 24), ("c", "BF16", 8)):
+            a = [[round_to(v, bits) for v in row] for row in x]
+            b = [[round_to(v, bits) for v in row] for row in w]
+            y = [round_to(math.fsum(p * q for p, q in zip(row, col)), bits) for row in a for col in b]
+            slots = {"input.0": (dtype, [8, 16], sum(a, [])), "param.weight": (dtype, [16, 16], sum(b, [])),
+                     "output.0": (dtype, [8, 16], y)}
+            write(self.dir, side + ".dump", normdiff_dump([("fc", "Linear", slots)]))
+        options = ["--tiers", "1e-6,1e-4,1e-3", "r.dump", "c.dump"]
+        self.assertEqual(self.compare(*options, status=1)["reason"], "1 layer reaches 1e-3")
+        report = self.compare("--fail-on", "unexpected", *options, status=0)
+        self.assertIs(report["layers"][0]["expected"], True)
+        self.assertEqual(report["reason"], "nothing fails: 1 layer at fault is excused")
+
     def test_what_statistics_cannot_show_does_not_agree(self):
         for name in ("r.log", "c.log"):
             write(self.dir, name, b"l1: max=0.1, mean=0.0\nl2: max=0.1, mean=0.0\n")
@@ -172,6 +192,16 @@ class Nothing(Case):
         code, out, _ = self.run_tool("-f", "json", "--fail-on", "never", "--allow-unmatched", "r.dump", "c.dump")
         self.assertEqual((code, json.loads(out)["schema"]), (2, "normdiff/error/1"))
 
+    def test_tensors_that_cannot_be_compared_are_named_and_are_no_trouble(self):
+        paths = self.pair([1.0] * 3, [1.0] * 4)
+        report = self.compare("--fail-on", "never", *paths, status=0)
+        self.assertEqual([item["name"] for item in report["coverage"]["skipped"]], ["l.output.0"])
+        self.assertNotIn("agrees", report["reason"])
+        broken = safetensors({"a": ("F32", [1], [1.0])}).replace(b'"F32"', b'"F77"')
+        write(self.dir, "a.st", broken)
+        report = self.compare("--allow-unmatched", "a.st", "a.st", status=0)
+        self.assertEqual(report["reason"], "nothing fails, and nothing was compared")
+
     def test_a_rank_whose_json_broke_off_is_named_and_the_others_are_compared(self):
         record = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 0.0, "Mean": 0.5,
                   "Norm": 1.0}
@@ -188,6 +218,23 @@ class Nothing(Case):
                              [(0, "noise", None), (1, None, "missing")], length)
             self.assertIn("step0/rank1/dump.json", report["coverage"]["skipped"][0]["name"], length)
             self.assertTrue(report["coverage"]["skipped"][0]["reason"], length)
+
+
+class Covered(Case):
+    def test_what_computes_nothing_is_covered_by_what_it_hands_on(self):
+        value = ("F32", [4], [1.0, 2.0, 3.0, 4.0])
+        both = [("a", "Linear", {"output.0": value}), ("b", "ReLU", {"input.0": value, "output.0": value})]
+        idle = [("id", "Identity", {}), ("d1", "Dropout", {"training": False, "p": 0.5}),
+                ("d2", "Dropout2d", {"training": True, "p": 0.0})]
+        alive = [("d3", "Dropout", {"training": True, "p": 0.5}), ("e", "ReLU", {})]
+        write(self.dir, "c.dump", normdiff_dump(both))
+        for name, kind, attributes in idle + alive:
+            extra = (name, kind, {"input.0": value, "output.0": value}, attributes)
+            write(self.dir, "r.dump", normdiff_dump([both[0], extra, both[1]]))
+            is_idle = (name, kind, attributes) in idle
+            report = self.compare("r.dump", "c.dump", status=0 if is_idle else 1)
+            self.assertEqual(report["coverage"]["covered_by"], [{"name": name, "by": "a"}] if is_idle else [])
+            self.assertEqual(report["coverage"]["reference_only"], [] if is_idle else [name])
 
 
 class Ranks(Case):

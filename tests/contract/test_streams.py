@@ -182,6 +182,52 @@ class Others(Streams):
         report = self.report(*(self.one("Linear", (2, width), x, values, "F16") for values in (y, other)))
         self.assertNotIn("channels_permuted", [cause["id"] for cause in report["causes"]])
 
+    def test_the_channels_of_a_linear_layer_on_images_are_their_last_axis(self):
+        shape, width = (2, 3, 3, 8), 8
+        x = ("F32", shape, numbers(90, 144))
+        y, bias = numbers(91, 144), numbers(92, width)
+        wrong = [single(v - bias[at % width]) for at, v in enumerate(y)]
+        report = self.report(*(self.one("Linear", shape, x, values) for values in (y, wrong)))
+        self.assert_cause(report, "layer", "bias_dropped", FITTED)
+
+    def test_the_second_axis_of_an_activation_between_images_is_its_channels(self):
+        shape = (2, 6, 4, 4)
+        x = numbers(93, 192)
+        y = [max(v, 0.) for v in x]
+        turned = [v for n in range(2) for c in reversed(range(6)) for v in y[(n * 6 + c) * 16:(n * 6 + c + 1) * 16]]
+        report = self.report(*(self.one("ReLU", shape, ("F32", shape, x), values) for values in (y, turned)))
+        self.assert_cause(report, "layer", "channels_permuted")
+
+    def test_integers_with_a_scale_for_each_head_are_found(self):
+        heads, tokens, head = 3, 8, 6
+        shape, size = (2, heads, tokens, head), tokens * head
+        y = numbers(94, 2 * heads * size)
+        of = [at // size % heads for at in range(len(y))]
+        step = [max(abs(v) for v, g in zip(y, of) if g == h) / 127 for h in range(heads)]
+        held = [single(round(v / step[g]) * step[g]) for v, g in zip(y, of)]
+        report = self.report(*(self.one("Rotary", shape, ("F32", shape, numbers(95, len(y))), values)
+                               for values in (y, held)))
+        self.assert_cause(report, "layer", "quantised")
+
+    def test_a_long_sum_taken_term_by_term_is_no_fault(self):
+        terms, outputs = 4608, 32
+        x, weight = numbers(96, terms), numbers(97, terms * outputs, .02)
+        exact, running = [], []
+        for o in range(outputs):
+            row, total = weight[o * terms:(o + 1) * terms], 0.
+            exact.append(single(math.fsum(a * b for a, b in zip(x, row))))
+            for a, b in zip(x, row):
+                total = single(total + single(a * b))
+            running.append(total)
+
+        def dump(y):
+            return normdiff_dump([("before", "Conv2d", {"output.0": ("F32", (1, terms), x)}),
+                                  ("fc", "Linear", {"input.0": ("F32", (1, terms), x), "output.0": ("F32", (1, outputs), y),
+                                                    "param.weight": ("F32", (outputs, terms), weight)})])
+        report = self.report(dump(exact), dump(running))
+        self.assertGreater(report["layers"][1]["drift"], 1e-7)
+        self.assertIsNone(report["first_divergence"])
+
     # --- BatchNorm with few values a channel ---
 
     def batch_norm(self, x, batch, rounded, values=8, eps=1e-3):

@@ -15,9 +15,9 @@ enum { NAMES = 5000 };
 
 static void every_key_is_found_and_no_other(void **state)
 {
-    struct arena      *arena = nd_arena_new();
+    struct arena *arena = nd_arena_new();
     struct name_table *table = NULL;
-    char               name[64];
+    char name[64];
 
     (void)state;
     for (size_t i = 0; i < NAMES; i++) {
@@ -49,9 +49,9 @@ static void every_key_is_found_and_no_other(void **state)
 
 static void names_that_begin_alike_are_told_apart_at_every_length(void **state)
 {
-    struct arena      *arena = nd_arena_new();
+    struct arena *arena = nd_arena_new();
     struct name_table *table = NULL;
-    char               name[41] = "";
+    char name[41] = "";
 
     (void)state;
     for (size_t len = 0; len <= 40; len++) {

@@ -561,10 +561,10 @@ static void complex_infinities_must_point_the_same_way(void **state)
     assert_double(found.sum_prr, 0.0);
 }
 
-/* --- whole blocks ----------------------------------------------------------------------- */
+/* --- whole blocks --------------------------------------------------------------------- */
 
-/* Python's fractions: (37 - 2^-24)^2 and (37 - 9 * 2^-24)^2 rounded, then added; a fused sum
- * ends in 1. */
+/* Python's fractions: (37 - 2^-24)^2 and (37 - 9 * 2^-24)^2 rounded, then added; a fused
+ * sum ends in 1. */
 static void squares_of_long_errors_are_rounded_before_they_are_added(void **state)
 {
     static uint16_t r[MOMENTS_BLOCK], c[MOMENTS_BLOCK];

@@ -16,7 +16,7 @@ enum { PIECES = 20000, PIECE = 200 }; /* 4 MB: beyond the first half megabyte */
 
 static void pieces_of_a_large_arena_are_zeroed_aligned_and_apart(void **state)
 {
-    struct arena   *arena = nd_arena_new();
+    struct arena *arena = nd_arena_new();
     unsigned char **pieces = nd_arena_alloc(arena, PIECES, sizeof *pieces);
 
     (void)state;
@@ -36,8 +36,8 @@ static void pieces_of_a_large_arena_are_zeroed_aligned_and_apart(void **state)
 static void what_an_arena_takes_over_stays_where_it_is(void **state)
 {
     struct arena *into = nd_arena_new(), *from = nd_arena_new();
-    char         *large = nd_arena_alloc(from, 100000, 1), *first = nd_arena_string(into, "first");
-    static char  *texts[PIECES];
+    char *large = nd_arena_alloc(from, 100000, 1), *first = nd_arena_string(into, "first");
+    static char *texts[PIECES];
 
     (void)state;
     memset(large, 'x', 100000);
