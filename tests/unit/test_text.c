@@ -53,11 +53,12 @@ static void numbers_are_read_without_a_locale(void **state)
         assert_true(value == cases[i].value);
         assert_int_equal(end - cases[i].text, cases[i].len);
     }
-    assert_non_null(nd_number_read("-nan", "-nan" + 4, &value));
+    const char *const nan_text = "-nan";
+    assert_non_null(nd_number_read(nan_text, nan_text + strlen(nan_text), &value));
     assert_true(isnan(value));
-    assert_null(nd_number_read("e5", "e5" + 2, &value));
-    assert_null(nd_number_read("-", "-" + 1, &value));
-    assert_null(nd_number_read("", "", &value));
+    static const char *const none[] = {"e5", "-", ""};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_null(nd_number_read(none[i], none[i] + strlen(none[i]), &value));
 }
 
 static void globs_match_as_a_shell_does_across_dots(void **state)
