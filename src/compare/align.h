@@ -96,6 +96,14 @@ enum nd_status nd_part_inputs(struct arena *arena, struct layer_pair *layer,
 enum nd_status nd_pair_slots(struct comparison *comparison, struct layer_pair *pair,
                              struct nd_error *err);
 
+/* What a layer is looked up by; lists of structs that begin with one are sorted and searched
+ * by nd_named_layer_order, for qsort() and bsearch(). */
+struct named_layer {
+    const char *name;
+    int64_t     step, rank;
+};
+int nd_named_layer_order(const void *a, const void *b);
+
 /* A layer's name without the frame that frameworks put around it; see names there. */
 const char *nd_normalised_name(struct arena *arena, const char *name);
 

@@ -168,3 +168,15 @@ enum nd_status nd_align_by_key(struct side_layers *sides, key_fn *key, const voi
 {
     return nd_align_runs(sides, key, user, match, pair_runs, err);
 }
+
+int nd_named_layer_order(const void *a, const void *b)
+{
+    const struct named_layer *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+
+    if (order != 0)
+        return order;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}

@@ -58,22 +58,9 @@ static const char *directed_path(struct arena *arena, const struct dump_layer *l
 }
 
 struct place {
-    const char *name;
-    int64_t step, rank;
+    struct named_layer layer;
     size_t index;
 };
-
-static int place_order(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    const int order = strcmp(x->name, y->name);
-
-    if (order != 0)
-        return order;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
 
 /* Marks what stands above the paired layers by their parents' names. */
 static enum nd_status mark_parents(const struct comparison *comparison, bool *above,
@@ -86,16 +73,16 @@ static enum nd_status mark_parents(const struct comparison *comparison, bool *ab
         return nd_fail_memory(err);
     for (size_t i = 0; i < count; i++) {
         const struct dump_layer *layer = comparison->layers[i].side[0];
-        places[i] = (struct place){layer->name, layer->step, layer->rank, i};
+        places[i] = (struct place){{layer->name, layer->step, layer->rank}, i};
     }
     if (count > 1)
-        qsort(places, count, sizeof *places, place_order);
+        qsort(places, count, sizeof *places, nd_named_layer_order);
     for (size_t i = 0; i < count; i++) {
         const struct dump_layer *layer = comparison->layers[i].side[0];
         while (comparison->layers[i].side[1] != NULL && layer->parent != NULL) {
-            const struct place wanted = {layer->parent, layer->step, layer->rank, 0};
+            const struct place wanted = {{layer->parent, layer->step, layer->rank}, 0};
             const struct place *hit =
-                bsearch(&wanted, places, count, sizeof *places, place_order);
+                bsearch(&wanted, places, count, sizeof *places, nd_named_layer_order);
             if (hit == NULL || above[hit->index])
                 break; /* the rest of the way is marked */
             above[hit->index] = true;

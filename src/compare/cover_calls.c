@@ -8,22 +8,9 @@
 #include "compare/align.h"
 
 struct module {
-    const char *name; /* on both sides, after mapping: the reference's spelling */
-    int64_t step, rank;
+    struct named_layer layer; /* on both sides, after mapping: the reference's spelling */
     const struct layer_pair *pair;
 };
-
-static int module_order(const void *a, const void *b)
-{
-    const struct module *x = a, *y = b;
-    const int order = strcmp(x->name, y->name);
-
-    if (order != 0)
-        return order;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return (x->rank > y->rank) - (x->rank < y->rank);
-}
 
 static bool is_framed(const struct layer_pair *pair)
 {
@@ -55,19 +42,19 @@ enum nd_status nd_cover_calls(struct comparison *comparison, struct nd_error *er
             const struct dump_layer *layer = comparison->layers[i].side[side];
             if (!comparison->layers[i].side[1]->container &&
                 !nd_call_base(layer->name, &base))
-                list[count++] = (struct module){layer->name, layer->step, layer->rank,
+                list[count++] = (struct module){{layer->name, layer->step, layer->rank},
                                                 &comparison->layers[i]};
         }
     if (count > 1)
-        qsort(list, count, sizeof *list, module_order);
+        qsort(list, count, sizeof *list, nd_named_layer_order);
     for (size_t i = 0; i < comparison->layer_count; i++) {
         struct layer_pair *pair = &comparison->layers[i];
         const struct dump_layer *call = pair->side[0];
         if (!is_framed(pair))
             continue;
-        const struct module wanted = {call->frame, call->step, call->rank, NULL};
+        const struct module wanted = {{call->frame, call->step, call->rank}, NULL};
         const struct module *hit =
-            bsearch(&wanted, list, count, sizeof *list, module_order);
+            bsearch(&wanted, list, count, sizeof *list, nd_named_layer_order);
         if (hit != NULL)
             pair->covered_by = hit->pair->side[1]->name;
     }
