@@ -31,8 +31,7 @@ static bool is_scatter(enum output_meaning meaning)
     return meaning == OUTPUT_VARIANCE || meaning == OUTPUT_RSTD;
 }
 
-/* --- pairing outputs
- * ---------------------------------------------------------------------- */
+/* --- pairing outputs ----------------------------------------------------------------- */
 
 struct outputs {
     struct slot_pair *pair[MAX_OUTPUTS]; /* the places: pairs whose slots are outputs */
@@ -125,8 +124,7 @@ static void outputs_pair(struct layer_pair *layer, const struct outputs *outputs
     slots_compact(layer);
 }
 
-/* --- variances
- * ------------------------------------------------------------------------------ */
+/* --- variances ----------------------------------------------------------------------- */
 
 /* As declared, else the operator's default; 0: neither. */
 static double eps_of(const struct dump_layer *layer, const struct ascend_op *op)
@@ -181,8 +179,7 @@ enum nd_status nd_operators_apply(struct comparison *comparison, struct nd_error
     return ND_OK;
 }
 
-/* --- kinds
- * -------------------------------------------------------------------------------- */
+/* --- kinds --------------------------------------------------------------------------- */
 
 /* Rows of the table that hold operators of more than one kind. */
 static bool is_mixed_row(const char *name)
@@ -235,8 +232,7 @@ bool nd_operator_family(const char *type, char *buf, size_t size)
     return true;
 }
 
-/* --- listing
- * -------------------------------------------------------------------------------- */
+/* --- listing ------------------------------------------------------------------------- */
 
 enum nd_status nd_operators_list(struct arena *arena, struct nd_listing *listing,
                                  struct nd_error *err)

@@ -51,8 +51,7 @@ static size_t affine_tries(const struct norm_study *study, const struct norm_mod
     return count;
 }
 
-/* --- linear layers and convolutions ------------------------------------------------------
- */
+/* --- linear layers and convolutions -------------------------------------------------- */
 
 /* Where the channels of a product's output lie. */
 struct product_axis {
@@ -146,8 +145,7 @@ static void affine_product(struct subject *subject, struct nd_finding *finding)
     free(moved);
 }
 
-/* --- norms -------------------------------------------------------------------------------
- */
+/* --- norms --------------------------------------------------------------------------- */
 
 /*
  * 1 + w is a larger output: against it any error looks smaller.  It has to halve the error;

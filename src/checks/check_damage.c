@@ -80,8 +80,7 @@ static bool damage_nonfinite(struct subject *subject, struct nd_finding *finding
     return !is_mask;
 }
 
-/* --- parts ------------------------------------------------------------------------------
- */
+/* --- parts --------------------------------------------------------------------------- */
 
 enum { MEDIAN_SAMPLE = 4096 };
 

@@ -32,8 +32,7 @@ static double eps_snapped(const struct eps_fit *fit)
     return fit->eps;
 }
 
-/* --- recovery ---------------------------------------------------------------------------
- */
+/* --- recovery ------------------------------------------------------------------------ */
 
 static void eps_recover(struct subject *subject, struct eps_evidence *evidence)
 {
@@ -187,8 +186,7 @@ static void eps_propose(struct subject *subject, const struct eps_evidence *evid
                             .summary = nd_phrase_make(subject->arena, id, params, count)});
 }
 
-/* --- the line ---------------------------------------------------------------------------
- */
+/* --- the line ------------------------------------------------------------------------ */
 
 static const char *eps_text(const struct subject *subject,
                             const struct eps_evidence *evidence, int side)

@@ -22,8 +22,7 @@ static const enum grid grids[] = {GRID_TF32, GRID_F16, GRID_HF32, GRID_BF16};
 
 enum { GRID_CHOICES = sizeof grids / sizeof *grids, GRAM_PAIRS = 2000 };
 
-/* --- recomputed -------------------------------------------------------------------------
- */
+/* --- recomputed ---------------------------------------------------------------------- */
 
 static void matmul_operands(struct subject *subject, struct product *product, int bad)
 {
@@ -127,8 +126,7 @@ static void matmul_sums(struct subject *subject, struct product *product, int ba
         propose_sums(subject, bad, drift, true);
 }
 
-/* --- fingerprints ------------------------------------------------------------------------
- */
+/* --- fingerprints -------------------------------------------------------------------- */
 
 /*
  * The median channel's error over the rms of all: near 1 where rounding hits every channel

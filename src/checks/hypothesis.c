@@ -110,8 +110,7 @@ double nd_propose_norm(struct subject *subject, const char *id,
     return residual;
 }
 
-/* --- ranking -----------------------------------------------------------------------------
- */
+/* --- ranking ------------------------------------------------------------------------- */
 
 struct ranked {
     const struct hypothesis *hypothesis;

@@ -29,8 +29,7 @@ static const struct tensor_view *product_tensor(const struct layer_pair_view *pa
                : NULL;
 }
 
-/* --- one output ------------------------------------------------------------------------
- */
+/* --- one output ---------------------------------------------------------------------- */
 
 static double conv_output(const struct product *product, const double *left,
                           const double *right, const uint64_t *index)
@@ -186,8 +185,7 @@ double nd_product_misfit(const struct product *product, int side, const double *
     return size > 0 ? sqrt(error / size) : HUGE_VAL;
 }
 
-/* --- opening ----------------------------------------------------------------------------
- */
+/* --- opening ------------------------------------------------------------------------- */
 
 static double *decode_whole(const struct tensor_view *view)
 {

@@ -31,8 +31,7 @@ const char *nd_say_number(const struct subject *subject, double value)
     return text == NULL ? "" : text;
 }
 
-/* --- the part that is looked at -----------------------------------------------------------
- */
+/* --- the part that is looked at ------------------------------------------------------ */
 
 /* Most elements of a tensor that every check reads again, some of them a dozen times: four
  * million take all of them a second. */
@@ -85,8 +84,7 @@ static void subject_formula(struct subject *subject)
     subject->side = judged.trusted ? judged.side : 1;
 }
 
-/* --- whole tensors ---------------------------------------------------------------------
- */
+/* --- whole tensors ------------------------------------------------------------------- */
 
 static const struct tensor_view *output_view(const struct subject *subject, int side)
 {
@@ -189,8 +187,7 @@ double nd_flat_misfit(const struct subject *subject, const double *expected,
     return size > 0 ? sqrt(error / size) : error > 0 ? HUGE_VAL : 0;
 }
 
-/* --- levels -----------------------------------------------------------------------------
- */
+/* --- levels -------------------------------------------------------------------------- */
 
 /*
  * What has to be explained, and what need not be: against a replay that is the other side's

@@ -214,8 +214,7 @@ static void survey_stripe(void *user, size_t index, unsigned worker)
     }
 }
 
-/* --- adding up --------------------------------------------------------------------------
- */
+/* --- adding up ----------------------------------------------------------------------- */
 
 static double ratio(struct pair_sum sum)
 {

@@ -27,8 +27,7 @@ static const struct tensor_view *window_tensor(const struct layer_view *layer,
     return slot != NULL && slot->has_tensor ? &slot->tensor : NULL;
 }
 
-/* --- which axes -----------------------------------------------------------------------
- */
+/* --- which axes ---------------------------------------------------------------------- */
 
 /* Axes that lie across rows: what stands before the row in its order of axes. */
 static void allow_across_rows(struct cutting *cut, const struct op_rows *rows)
@@ -115,8 +114,7 @@ static void keep_linked(struct cutting *cut, const struct layer_pair_view *pair,
     }
 }
 
-/* --- how much ---------------------------------------------------------------------------
- */
+/* --- how much ------------------------------------------------------------------------ */
 
 static uint64_t cut_count(const struct cutting *cut)
 {
@@ -178,8 +176,7 @@ static void cut_lengths(struct cutting *cut, uint64_t limit)
         cut_axis(cut, rank - 1, limit);
 }
 
-/* --- where ------------------------------------------------------------------------------
- */
+/* --- where --------------------------------------------------------------------------- */
 
 /* The slot's own axis that is cut with an axis of the output; ND_NO_AXIS: none. */
 static uint32_t slot_axis(const struct cutting *cut, const struct slot_view *slot,
@@ -256,8 +253,7 @@ static void cut_places(struct cutting *cut, const struct layer_pair_view *pair,
     }
 }
 
-/* --- cutting -----------------------------------------------------------------------------
- */
+/* --- cutting ------------------------------------------------------------------------- */
 
 static bool view_narrow(struct tensor_view *view, uint32_t axis, uint64_t from, uint64_t n)
 {

@@ -97,8 +97,7 @@ enum nd_status nd_align_places(struct comparison *comparison, struct nd_error *e
     return ND_OK;
 }
 
-/* --- micro-batches -----------------------------------------------------------------------
- */
+/* --- micro-batches ------------------------------------------------------------------- */
 
 /* A call within its micro-batch: its number counts on over all that the dump holds, and a
  * dump may begin with a later one. */
@@ -146,8 +145,7 @@ enum nd_status nd_align_micro_steps(struct side_layers *sides, struct nd_error *
                          err);
 }
 
-/* --- without counterpart -----------------------------------------------------------------
- */
+/* --- without counterpart ------------------------------------------------------------- */
 
 struct moment {
     int64_t step, rank;
@@ -272,8 +270,7 @@ enum nd_status nd_check_places(const struct comparison *comparison, struct nd_er
     return ND_ERR_NOTHING;
 }
 
-/* --- warnings ----------------------------------------------------------------------------
- */
+/* --- warnings ------------------------------------------------------------------------ */
 
 enum nd_status nd_warn(struct comparison *comparison, const char *id,
                        const struct nd_param *params, size_t count, struct nd_error *err)

@@ -165,8 +165,7 @@ static enum nd_status pair_span(const struct comparison *comparison, struct span
     return ND_OK;
 }
 
-/* --- spans between pairs ----------------------------------------------------------------
- */
+/* --- spans between pairs ------------------------------------------------------------- */
 
 /* The longest rising subsequence of partners: pairs that stand in one order on both sides.
  * after[i] is the place on the other side of token i if it is one of them. */

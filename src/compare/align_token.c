@@ -165,8 +165,7 @@ bool nd_tokens_next(const struct tokens *tokens, struct place_range *inout_a,
     return false;
 }
 
-/* --- prints ----------------------------------------------------------------------------
- */
+/* --- prints -------------------------------------------------------------------------- */
 
 static struct print print_measured(const struct dump *dump, const struct dump_slot *slot)
 {

@@ -140,8 +140,7 @@ enum nd_status nd_mark_containers(struct comparison *comparison, struct nd_error
     return ND_OK;
 }
 
-/* --- what is compared in another place --------------------------------------------------
- */
+/* --- what is compared in another place ----------------------------------------------- */
 
 /* A tensor of the reference that is compared, by what tells it: where it lies, else its
  * statistics. */

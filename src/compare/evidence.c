@@ -61,8 +61,7 @@ static void see_slots(unsigned side, const struct layer_pair *pair,
     }
 }
 
-/* --- what is opened at the start
- * ----------------------------------------------------------- */
+/* --- what is opened at the start ----------------------------------------------------- */
 
 struct opening {
     struct evidence *evidence;
@@ -200,8 +199,7 @@ enum nd_status nd_evidence_open(struct comparison *comparison, struct evidence *
     return status;
 }
 
-/* --- what is looked at
- * --------------------------------------------------------------------- */
+/* --- what is looked at --------------------------------------------------------------- */
 
 /* The views of one layer. */
 struct looked {

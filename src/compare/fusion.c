@@ -263,8 +263,7 @@ enum nd_status nd_align_fused(struct comparison *comparison, struct side_layers 
                            err);
 }
 
-/* --- what fused operators leave ---------------------------------------------------------
- */
+/* --- what fused operators leave ------------------------------------------------------ */
 
 /* Inputs and outputs are of different operators here, and so are the weights: those of a
  * convolution that took its norm in are neither's. */

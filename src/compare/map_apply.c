@@ -117,8 +117,7 @@ static const char *mapped(struct arena *arena, const void *user,
     return name;
 }
 
-/* --- several candidate layers for one ---------------------------------------------------
- */
+/* --- several candidate layers for one ------------------------------------------------ */
 
 struct part {
     const struct dump_layer *layer;
@@ -215,8 +214,7 @@ static enum nd_status align_concat(struct arena *arena, struct side_layers *side
     return ND_OK;
 }
 
-/* --- rules that pair nothing
- * --------------------------------------------------------------- */
+/* --- rules that pair nothing --------------------------------------------------------- */
 
 static bool options_choose(const struct nd_options *options)
 {

@@ -89,8 +89,7 @@ static const char *map_name(struct arena *arena, const struct map_yaml *yaml,
     return to == NULL ? NULL : nd_arena_format(arena, "Module.%s%s", to, suffix);
 }
 
-/* --- layer_mapping: rule 4
- * ------------------------------------------------------------------ */
+/* --- layer_mapping: rule 4 ----------------------------------------------------------- */
 
 /* The path of a module without its class, in the arena; NULL: no module. */
 static const char *module_path(struct arena *arena, const char *name,

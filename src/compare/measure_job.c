@@ -161,8 +161,7 @@ enum nd_status nd_job_close(struct job *job, struct nd_error *err)
     return shrunk == NULL ? ND_OK : shrunk_fail(shrunk, err);
 }
 
-/* --- small ones -------------------------------------------------------------------------
- */
+/* --- small ones ---------------------------------------------------------------------- */
 
 enum { SMALL = 1 << 16 }; /* elements */
 

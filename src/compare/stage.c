@@ -68,8 +68,7 @@ void nd_stage_done(struct stage *stage)
     *stage = (struct stage){.room = 0};
 }
 
-/* --- pieces in logical order -----------------------------------------------------------
- */
+/* --- pieces in logical order --------------------------------------------------------- */
 
 /* How far a run over the pieces is. */
 struct pieces {
@@ -174,8 +173,7 @@ static void measure_pieces(const struct stage *stage, const struct tensor_view *
     }
 }
 
-/* --- all of it --------------------------------------------------------------------------
- */
+/* --- all of it ----------------------------------------------------------------------- */
 
 bool nd_stage_wants_more(const struct tensor_view *view, uint64_t part)
 {

@@ -57,8 +57,7 @@ struct tiles {
     struct moments_sums sums[TILE_BLOCKS];
 };
 
-/* --- making them -----------------------------------------------------------------------
- */
+/* --- making them --------------------------------------------------------------------- */
 
 static bool side_make(const struct tensor_view *view, struct tile_side *side)
 {
@@ -158,8 +157,7 @@ void nd_tiles_free(struct tiles *tiles)
     free(tiles);
 }
 
-/* --- blocks ------------------------------------------------------------------------------
- */
+/* --- blocks -------------------------------------------------------------------------- */
 
 /* Where a row's elements go: before it is what the row had of a block. */
 static unsigned char *row_seam(const struct tile_side *side, uint64_t i)

@@ -26,8 +26,7 @@
 
 enum { PROBE_DEPTH = 10, PROBE_ENTRIES = 8192 };
 
-/* --- recognising -----------------------------------------------------------------------
- */
+/* --- recognising --------------------------------------------------------------------- */
 
 static int mindspore_probe(const struct dump_head *head)
 {
@@ -82,8 +81,7 @@ static int mindspore_probe_directory(const struct dump_directory *directory)
     return directory->fd >= 0 && folder_probe(directory->fd, ".", 0, &left) ? 32 : 0;
 }
 
-/* --- walking ---------------------------------------------------------------------------
- */
+/* --- walking ------------------------------------------------------------------------- */
 
 struct reader {
     struct dump *dump;

@@ -28,8 +28,7 @@ static int msprobe_probe_directory(const struct dump_directory *directory)
     return directory->fd >= 0 && nd_msprobe_tree_probe(directory->fd) ? 64 : 0;
 }
 
-/* --- records by name ---------------------------------------------------------------------
- */
+/* --- records by name ----------------------------------------------------------------- */
 
 /* By hash, which tells nearly all keys apart without their texts, then by text. */
 static int by_key(const void *a, const void *b)
@@ -97,8 +96,7 @@ struct msprobe_record *nd_msprobe_find(const struct msprobe_reader *reader, cons
     return hit == NULL ? NULL : hit->record;
 }
 
-/* --- one site
- * ------------------------------------------------------------------------------ */
+/* --- one site ------------------------------------------------------------------------ */
 
 /* What stands beside the records is an aid: without it they can be compared all the same.
  */
@@ -206,8 +204,7 @@ static enum nd_status index_site(struct dump *dump, const struct msprobe_site *s
     return status;
 }
 
-/* --- the dump
- * -------------------------------------------------------------------------------- */
+/* --- the dump ------------------------------------------------------------------------ */
 
 /* The files beside a lone dump.json; from standard input there are none. */
 static enum nd_status index_lone(struct dump *dump, size_t file, struct nd_error *err)

@@ -190,8 +190,7 @@ static enum nd_status normdiff_layer(const struct normdiff_reader *reader,
                              err);
 }
 
-/* --- name, direction and call are a layer's identity ------------------------------------
- */
+/* --- name, direction and call are a layer's identity --------------------------------- */
 
 static int layer_order(const void *a, const void *b)
 {
@@ -232,8 +231,7 @@ static enum nd_status normdiff_unique(const struct dump *dump, size_t first,
     return status;
 }
 
-/* --- the file --------------------------------------------------------------------------
- */
+/* --- the file ------------------------------------------------------------------------ */
 
 /* Tensors that no layer names, but for the exporter's padding between tensors. */
 static enum nd_status normdiff_unnamed(const struct normdiff_reader *reader,

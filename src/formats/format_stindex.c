@@ -58,8 +58,7 @@ static int stindex_probe(const struct dump_head *head)
     return 0;
 }
 
-/* --- what the index says ---------------------------------------------------------------
- */
+/* --- what the index says ------------------------------------------------------------- */
 
 static int tensor_order(const void *a, const void *b)
 {
@@ -145,8 +144,7 @@ static void stindex_sort(struct stindex *index)
     index->shard_count = kept;
 }
 
-/* --- the shards ------------------------------------------------------------------------
- */
+/* --- the shards ---------------------------------------------------------------------- */
 
 /* Beside the index means: in the folder of the index, wherever in a directory dump that is.
  */
@@ -251,8 +249,7 @@ static enum nd_status stindex_read(struct stindex *index, struct nd_error *err)
     return stindex_unmapped(index, err);
 }
 
-/* --- a folder with an index
- * --------------------------------------------------------------- */
+/* --- a folder with an index ---------------------------------------------------------- */
 
 static bool stindex_is_index(const char *name)
 {

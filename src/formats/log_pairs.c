@@ -19,8 +19,7 @@ static bool pair_char(char c)
     return nd_char_word(c) || c == '-' || c == '.';
 }
 
-/* --- pairs -----------------------------------------------------------------------------
- */
+/* --- pairs --------------------------------------------------------------------------- */
 
 struct pair {
     enum log_key key;
@@ -168,8 +167,7 @@ static const char *pair_take(const struct pair *pair, const char *end,
     return after != NULL ? after : pair_skip(p, end);
 }
 
-/* --- lines -------------------------------------------------------------------------------
- */
+/* --- lines --------------------------------------------------------------------------- */
 
 struct pair_line {
     struct log_record *records; /* [count] is the one being filled */

@@ -88,8 +88,7 @@ static bool log_next(struct log_reader *reader, size_t *ret_count)
     return true;
 }
 
-/* --- recognising -------------------------------------------------------------------------
- */
+/* --- recognising --------------------------------------------------------------------- */
 
 /* Text has no NUL and hardly any control characters; JSON has formats of its own. */
 static bool log_is_text(const struct dump_head *head, size_t size)
@@ -137,8 +136,7 @@ int nd_log_probe(const struct dump_head *head)
     return fair >= 2 || fair + weak >= 4 ? 16 : fair > 0 ? 8 : 0;
 }
 
-/* --- layers ------------------------------------------------------------------------------
- */
+/* --- layers -------------------------------------------------------------------------- */
 
 struct log_layers {
     struct dump *dump;

@@ -15,8 +15,7 @@
 #include "formats/lone_slot.h"
 #include "formats/mindspore.h"
 
-/* --- calls
- * --------------------------------------------------------------------------------- */
+/* --- calls --------------------------------------------------------------------------- */
 
 static int compare_number(int64_t a, int64_t b)
 {
@@ -82,8 +81,7 @@ static void number_calls(struct ms_items *list)
         qsort(items, list->count, sizeof *items, by_call);
 }
 
-/* --- layers
- * -------------------------------------------------------------------------------- */
+/* --- layers -------------------------------------------------------------------------- */
 
 /* The items of one call. */
 struct group {

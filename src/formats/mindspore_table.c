@@ -160,8 +160,7 @@ static bool whole(struct slice text, uint64_t *ret_value)
     return true;
 }
 
-/* --- a row -------------------------------------------------------------------------------
- */
+/* --- a row --------------------------------------------------------------------------- */
 
 /* "(2,3)", "(2,3,)", "()"; nd_log_shape knows the rest. */
 static bool read_shape(struct slice text, struct nd_shape *ret_shape)

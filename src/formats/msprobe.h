@@ -69,8 +69,7 @@ const char *nd_msprobe_parameter(const struct msprobe_operator *op, const char *
 bool nd_msprobe_undefined(const char *key, const struct msprobe_name *name,
                           const char *slot);
 
-/* --- sites ------------------------------------------------------------------------------
- */
+/* --- sites --------------------------------------------------------------------------- */
 
 /* A folder with records or tensor files. */
 struct msprobe_site {
@@ -96,8 +95,7 @@ bool nd_msprobe_head(const unsigned char *bytes, uint64_t size);
 /* folder/name; NULL: out of memory. */
 const char *nd_msprobe_path(struct dump *dump, const char *folder, const char *name);
 
-/* --- reading ----------------------------------------------------------------------------
- */
+/* --- reading ------------------------------------------------------------------------- */
 
 struct msprobe_record {
     const char *key; /* as the dump spells it */
@@ -162,8 +160,7 @@ enum nd_status nd_msprobe_scalar_list(struct msprobe_reader *reader, const char 
 
 struct dump_layer *nd_msprobe_layer(struct msprobe_reader *reader);
 
-/* --- tensor files
- * ------------------------------------------------------------------------- */
+/* --- tensor files -------------------------------------------------------------------- */
 
 enum nd_status nd_msprobe_files(struct msprobe_reader *reader, struct nd_error *err);
 /* Puts the values of a tensor file into a slot that statistics have described; a file
@@ -173,8 +170,7 @@ enum nd_status nd_msprobe_payload(struct msprobe_reader *reader, const char *dat
 /* Tensor files that no record named. */
 enum nd_status nd_msprobe_leftovers(struct msprobe_reader *reader, struct nd_error *err);
 
-/* --- beside the records
- * --------------------------------------------------------------------- */
+/* --- beside the records -------------------------------------------------------------- */
 
 /* NULL: no record of this name. */
 struct msprobe_record *nd_msprobe_find(const struct msprobe_reader *reader,

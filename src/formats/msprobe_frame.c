@@ -32,8 +32,7 @@ struct frame {
     size_t count, capacity;
 };
 
-/* --- reading
- * -------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------- */
 
 static enum nd_status take_name(struct msprobe_reader *reader, struct cursor *in,
                                 const char **ret_name, struct nd_error *err)
@@ -107,8 +106,7 @@ static enum nd_status read_nodes(struct msprobe_reader *reader, struct cursor *i
     return ND_OK;
 }
 
-/* --- the tree
- * --------------------------------------------------------------------------------- */
+/* --- the tree ------------------------------------------------------------------------ */
 
 static int by_name(const void *a, const void *b)
 {

@@ -67,8 +67,7 @@ const char *nd_msprobe_parameter(const struct msprobe_operator *op, const char *
     return NULL;
 }
 
-/* --- without meaning --------------------------------------------------------------------
- */
+/* --- without meaning ----------------------------------------------------------------- */
 
 /* msprobe's own list of what is never compared, and the buffers that a collective is about
  * to write.  "input.0*" covers a list of tensors too. */

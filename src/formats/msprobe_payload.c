@@ -40,8 +40,7 @@ enum nd_status nd_msprobe_files(struct msprobe_reader *reader, struct nd_error *
     return reader->tensor_used == NULL ? nd_fail_memory(err) : ND_OK;
 }
 
-/* --- one file
- * ------------------------------------------------------------------------------ */
+/* --- one file ------------------------------------------------------------------------ */
 
 static enum nd_status file_open(struct msprobe_reader *reader, const char *name,
                                 struct dump_slot *ret_slot, struct nd_error *err)
@@ -54,8 +53,7 @@ static enum nd_status file_open(struct msprobe_reader *reader, const char *name,
     return path == NULL ? nd_fail_memory(err) : nd_lone_slot(dump, path, ret_slot, err);
 }
 
-/* --- files of records
- * ------------------------------------------------------------------------ */
+/* --- files of records ---------------------------------------------------------------- */
 
 /* Index among the tensor files; SIZE_MAX: not there. */
 static size_t file_find(const struct msprobe_reader *reader, const char *name)
@@ -103,8 +101,7 @@ enum nd_status nd_msprobe_payload(struct msprobe_reader *reader, const char *dat
     return ND_OK;
 }
 
-/* --- files without records
- * --------------------------------------------------------------------- */
+/* --- files without records ----------------------------------------------------------- */
 
 /* Rule 4: the slot's part of a file's name; NULL: it has none. */
 static const char *slot_part(const char *stem, const char **ret_group)

@@ -22,8 +22,7 @@ struct call {
     struct call *original;
 };
 
-/* --- fingerprints -----------------------------------------------------------------------
- */
+/* --- fingerprints -------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 {
@@ -60,8 +59,7 @@ static uint64_t fingerprint(const struct dump_layer *layer)
     return any ? hash | 1 : 0;
 }
 
-/* --- what repeats what -------------------------------------------------------------------
- */
+/* --- what repeats what --------------------------------------------------------------- */
 
 static int base_compare(const struct msprobe_record *a, const struct msprobe_record *b)
 {
@@ -148,8 +146,7 @@ static void check_outputs(struct dump_layer *original, const struct dump_layer *
     }
 }
 
-/* --- numbers
- * ------------------------------------------------------------------------------ */
+/* --- numbers ------------------------------------------------------------------------- */
 
 static int call_number_order(const void *a, const void *b)
 {

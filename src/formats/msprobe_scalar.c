@@ -139,8 +139,7 @@ enum nd_status nd_msprobe_attribute(struct msprobe_reader *reader, struct cursor
     return nd_dump_add_attribute(reader->dump, nd_msprobe_layer(reader), &attribute, err);
 }
 
-/* --- lists of typed scalars
- * --------------------------------------------------------------- */
+/* --- lists of typed scalars ---------------------------------------------------------- */
 
 /* The value of a typed scalar at the cursor; false: it is something else. */
 static bool scalar_take(struct cursor *in, struct cursor *ret_value, uint64_t *ret_end)

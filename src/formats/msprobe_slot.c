@@ -14,8 +14,7 @@
 
 enum { MAX_NESTING = 32 };
 
-/* --- slots -----------------------------------------------------------------------------
- */
+/* --- slots --------------------------------------------------------------------------- */
 
 /* Half a unit of the last place, for figures that went through a 16-bit float. */
 static void half_units(struct dump_slot *slot)
@@ -153,8 +152,7 @@ static const char *attribute_key(const struct msprobe_reader *reader)
     return reader->argument[0] != '\0' ? reader->argument : reader->path.bytes;
 }
 
-/* --- nesting ---------------------------------------------------------------------------
- */
+/* --- nesting ------------------------------------------------------------------------- */
 
 static enum nd_status element_read(struct msprobe_reader *reader, unsigned depth,
                                    struct nd_error *err);

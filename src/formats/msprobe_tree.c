@@ -25,8 +25,7 @@ enum {
     HEAD_SIZE = 4096
 };
 
-/* --- recognising -----------------------------------------------------------------------
- */
+/* --- recognising --------------------------------------------------------------------- */
 
 static bool head_holds(const unsigned char *bytes, uint64_t size, const char *word)
 {
@@ -122,8 +121,7 @@ bool nd_msprobe_tree_probe(int fd)
     return folder_probe(&probe, fd, ".", 0);
 }
 
-/* --- walking ---------------------------------------------------------------------------
- */
+/* --- walking ------------------------------------------------------------------------- */
 
 const char *nd_msprobe_path(struct dump *dump, const char *folder, const char *name)
 {
@@ -227,8 +225,7 @@ static enum nd_status walk(struct dump *dump, const char *folder, unsigned depth
     return ND_OK;
 }
 
-/* --- order and processes ---------------------------------------------------------------
- */
+/* --- order and processes ------------------------------------------------------------- */
 
 static int compare_number(int64_t a, int64_t b)
 {

@@ -130,8 +130,7 @@ static struct name_split name_split(const char *name)
     return split;
 }
 
-/* --- layers and slots by name
- * ---------------------------------------------------------- */
+/* --- layers and slots by name -------------------------------------------------------- */
 
 void nd_names_done(struct dump *dump)
 {

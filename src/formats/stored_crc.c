@@ -37,8 +37,7 @@ enum nd_status nd_stored_check(const struct dump_slot *slot, const struct map *m
     return crc == extent->crc ? ND_OK : nd_fail_crc(extent, err);
 }
 
-/* --- in parts --------------------------------------------------------------------------
- */
+/* --- in parts ------------------------------------------------------------------------ */
 
 struct crc_part {
     const struct slot_at *of;

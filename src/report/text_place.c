@@ -38,8 +38,7 @@ static void where_say(const struct page *page, const char *id,
     nd_phrase_put(&phrase, page->utf8 ? page->language : LANGUAGE_EN, out);
 }
 
-/* --- the span --------------------------------------------------------------------------
- */
+/* --- the span ------------------------------------------------------------------------ */
 
 static void where_span(const struct report_job *job, const struct nd_result *result,
                        struct text *out)
@@ -85,8 +84,7 @@ static void where_skipped(const struct report_job *job, const struct nd_span *sp
               1, out);
 }
 
-/* --- the call --------------------------------------------------------------------------
- */
+/* --- the call ------------------------------------------------------------------------ */
 
 /* Frames of torch itself and of what was installed say nothing about the user's model. */
 static bool is_library(const char *line)
@@ -171,8 +169,7 @@ static void where_call(const struct report_job *job, const struct nd_result *res
     nd_text_done(&place);
 }
 
-/* --- the report ------------------------------------------------------------------------
- */
+/* --- the report ---------------------------------------------------------------------- */
 
 void nd_text_where_words(const struct report_job *job, const struct nd_result *result,
                          unsigned sentence, struct text *out)

@@ -155,8 +155,7 @@ static void rows_gather(const struct gather_plan *plan, uint64_t *index, uint64_
     }
 }
 
-/* --- any range -------------------------------------------------------------------------
- */
+/* --- any range ----------------------------------------------------------------------- */
 
 /* The index of an element, but for its place along the last axis. */
 static uint64_t plan_index(const struct gather_plan *plan, uint64_t flat, uint64_t *index)

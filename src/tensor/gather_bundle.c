@@ -203,8 +203,7 @@ static void bundles_in_order(const struct bundles *bundles, uint64_t first, uint
     }
 }
 
-/* --- windows ---------------------------------------------------------------------------
- */
+/* --- windows ------------------------------------------------------------------------- */
 
 /* What lies side by side in several bundles of the rows of a window.  `bytes` is a constant
  * where this is inlined. */
@@ -347,8 +346,7 @@ void nd_bundles_gather(const struct bundles *bundles, uint64_t first, uint64_t c
     bundles_in_order(bundles, first, count, out);
 }
 
-/* --- pieces ----------------------------------------------------------------------------
- */
+/* --- pieces -------------------------------------------------------------------------- */
 
 uint64_t nd_bundles_reach(const struct bundles *bundles)
 {

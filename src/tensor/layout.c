@@ -60,8 +60,7 @@ bool nd_layout_takes_rank(const struct layout *layout, uint32_t rank)
     return false;
 }
 
-/* --- applying ---------------------------------------------------------------------------
- */
+/* --- applying ------------------------------------------------------------------------ */
 
 /* The logical shape that an unpadded layout's stored one implies. */
 static void derive_logical(const struct layout *layout, const struct nd_shape *storage,
@@ -197,8 +196,7 @@ bool nd_layout_apply(struct tensor_view *view, const struct layout *layout,
     return nd_layout_apply_groups(view, layout, storage, logical, 1, inout_c0, ret_why);
 }
 
-/* --- storage shapes ----------------------------------------------------------------------
- */
+/* --- storage shapes ------------------------------------------------------------------ */
 
 bool nd_layout_storage_groups(const struct layout *layout, const struct nd_shape *logical,
                               uint64_t groups, uint32_t c0, struct nd_shape *ret_storage)

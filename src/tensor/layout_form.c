@@ -64,8 +64,7 @@ bool nd_form_read(const struct layout *layout, const struct nd_shape *logical,
     return true;
 }
 
-/* --- groups and packed pixels ------------------------------------------------------------
- */
+/* --- groups and packed pixels -------------------------------------------------------- */
 
 static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 {
@@ -120,8 +119,7 @@ static const char *form_pack(struct form *form)
     return NULL;
 }
 
-/* --- sizes -------------------------------------------------------------------------------
- */
+/* --- sizes --------------------------------------------------------------------------- */
 
 const char *nd_form_measure(struct form *form)
 {

@@ -170,8 +170,7 @@ static void does_not_take_noise_for_rounded_operands(void **state)
     free(t);
 }
 
-/* --- other formulas ---------------------------------------------------------------------
- */
+/* --- other formulas ------------------------------------------------------------------ */
 
 static double gelu_erf(double x)
 {
@@ -271,8 +270,7 @@ static void confirms_a_softmax_with_bfloat16_inside(void **state)
     free(t);
 }
 
-/* --- attention --------------------------------------------------------------------------
- */
+/* --- attention ----------------------------------------------------------------------- */
 
 static void recovers_both_scales_of_attention_scores(void **state)
 {

@@ -108,8 +108,7 @@ static void pt_survives_any_changed_byte(void **state)
     }
 }
 
-/* --- tensors that cannot be ------------------------------------------------------------
- */
+/* --- tensors that cannot be ---------------------------------------------------------- */
 
 /* clang-format off */
 static const struct {

@@ -454,8 +454,7 @@ static int check_all(const struct kernel_set *set, const char *only)
     return failed != 0;
 }
 
-/* --- bench -----------------------------------------------------------------------------
- */
+/* --- bench --------------------------------------------------------------------------- */
 
 static double seconds(void)
 {

@@ -92,8 +92,7 @@ static void every_pattern_of_the_small_floats_is_torchs_value(void **state)
     }
 }
 
-/* --- not finite ------------------------------------------------------------------------
- */
+/* --- not finite ---------------------------------------------------------------------- */
 
 static void nonfinite_values_agree_or_are_counted(void **state)
 {
@@ -144,8 +143,7 @@ static void zeros_of_either_sign_are_equal_but_not_the_same_bits(void **state)
     assert_false(signbit(found.min[0]));
 }
 
-/* --- masks -----------------------------------------------------------------------------
- */
+/* --- masks --------------------------------------------------------------------------- */
 
 /* torch: torch.tensor([-1e4, -65504, -1e9, finfo.min ...], dtype=float64).to(dtype) */
 static const double masks_f32[] = {-HUGE_VAL, -10000.0,    -65504.0,
@@ -304,8 +302,7 @@ static void positions_left_out_change_nothing_else(void **state)
     assert_double(found.max[1], alone.max[1]);
 }
 
-/* --- integers of 64 bits ----------------------------------------------------------------
- */
+/* --- integers of 64 bits ------------------------------------------------------------- */
 
 /* Python: abs(c - r) as an integer, then float(). */
 static void integers_beyond_2_53_differ_exactly(void **state)
@@ -379,8 +376,7 @@ static void floats_differ_from_64_bit_integers_exactly(void **state)
     }
 }
 
-/* --- the range of float64 ---------------------------------------------------------------
- */
+/* --- the range of float64 ------------------------------------------------------------ */
 
 static double drift_of(const struct nd_moments *moments)
 {
@@ -456,8 +452,7 @@ static void ordinary_sums_need_no_scale(void **state)
     assert_double(nd_moments_rescale(&nothing), 1.0);
 }
 
-/* --- places -----------------------------------------------------------------------------
- */
+/* --- places -------------------------------------------------------------------------- */
 
 static void the_first_of_equal_errors_is_named(void **state)
 {

@@ -55,8 +55,7 @@ static void shape_set(struct nd_shape *shape, uint32_t rank, const uint64_t *dim
 #define SHAPE(shape, ...)                                                                  \
     shape_set(shape, sizeof(uint64_t[]){__VA_ARGS__} / 8, (const uint64_t[]){__VA_ARGS__})
 
-/* --- the formulas: i is the logical index ------------------------------------------------
- */
+/* --- the formulas: i is the logical index -------------------------------------------- */
 
 #define N  (t->d[0])
 #define C  (t->d[1])
@@ -216,8 +215,7 @@ static uint64_t sbh(const struct drawn *t, const uint64_t *i) /* d: B, S, H */
     return (i[1] * t->d[0] + i[0]) * t->d[2] + i[2];
 }
 
-/* --- shapes -----------------------------------------------------------------------------
- */
+/* --- shapes -------------------------------------------------------------------------- */
 
 #undef H
 #undef W
